@@ -1,0 +1,141 @@
+/**
+ * The server port over `node:http` and `ws`: runs wherever Node runs. Slower at fan-out than uWebSockets.js, the same to everybody else.
+ */
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo, Socket as NetSocket } from 'node:net';
+import { type RawData, type WebSocket, WebSocketServer } from 'ws';
+import { systemClock } from '../base/clock.ts';
+import type { MakeServer, Server, ServerOptions, UpgradeRequest } from '../kernel/transport/server.ts';
+import { listenRefused } from './listen-probe.ts';
+import { headOf, serveExchange } from './node-http.ts';
+import { OpenSocket, type Wire } from './server-socket.ts';
+import { isWellFormed, WIRE } from './server-wire.ts';
+
+/** The longest a request may take to arrive whole; uploads through REST are the longest. Stalls end it earlier (`WIRE.stallMs`). */
+const REQUEST_MS_MAX = 300_000;
+
+/** How often Node looks for connections that broke a time limit. */
+const CHECK_EVERY_MS = 1_000;
+
+export const makeNodeServer: MakeServer = (options) => new NodeServer(options);
+
+class NodeServer implements Server {
+  readonly #options: ServerOptions;
+  readonly #http = createServer({
+    maxHeaderSize: WIRE.headerBytesMax,
+    headersTimeout: WIRE.stallMs,
+    requestTimeout: REQUEST_MS_MAX,
+    keepAliveTimeout: WIRE.keepAliveMs,
+    connectionsCheckingInterval: CHECK_EVERY_MS,
+  });
+  readonly #sockets: WebSocketServer;
+  #stopped: Promise<void> | null = null;
+
+  constructor(options: ServerOptions) {
+    this.#options = options;
+    this.#sockets = new WebSocketServer({ noServer: true, maxPayload: options.frameBytesMax, perMessageDeflate: false });
+    const exchanges = { http: options.http, reportBug: options.reportBug, isStopping: () => this.#stopped !== null };
+    this.#http.on('request', (req, res) => serveExchange(req, res, exchanges));
+    this.#http.on('upgrade', (req, socket, head) => this.#upgrade(req, socket as NetSocket, head));
+  }
+
+  listen({ host, port }: { host: string; port: number }): Promise<{ port: number }> {
+    return new Promise((resolve, reject) => {
+      const refused = (error: Error): void => reject(listenRefused(host, port, error));
+      this.#http.once('error', refused);
+      this.#http.listen({ host, port, exclusive: true }, () => {
+        this.#http.off('error', refused);
+        resolve({ port: (this.#http.address() as AddressInfo).port });
+      });
+    });
+  }
+
+  stopListening(): void {
+    this.#stopped ??= new Promise((resolve) => this.#http.close(() => resolve()));
+  }
+
+  async close(): Promise<void> {
+    this.stopListening();
+    for (const ws of this.#sockets.clients) ws.terminate();
+    this.#http.closeAllConnections();
+    await this.#stopped;
+  }
+
+  #upgrade(req: IncomingMessage, socket: NetSocket, head: Buffer): void {
+    const request = headOf(req);
+    socket.on('error', () => socket.destroy());
+    if (!isWellFormed({ method: 'GET', ...request }) || !isForWebSocket(request)) refuseUpgrade(socket, '400 Bad Request');
+    else if (!this.#options.upgrades(request.path)) refuseUpgrade(socket, '404 Not Found');
+    else this.#sockets.handleUpgrade(req, socket, head, (ws) => this.#accept(ws, socket, request));
+  }
+
+  #accept(ws: WebSocket, socket: NetSocket, request: UpgradeRequest): void {
+    const open = new OpenSocket(new NodeWire(ws, socket, this.#options.sendBufferBytesMax), this.#options);
+    ws.on('message', (data, isBinary) => open.received(isBinary ? copyOf(data) : String(data)));
+    ws.on('error', (error) => open.gone(isTooLong(error) ? 1009 : 1006, error.message)); // ws itself closes after it
+    ws.on('close', (code, reason) => open.gone(code, reason.toString()));
+    socket.on('drain', () => open.drained());
+    open.accept(request);
+  }
+}
+
+class NodeWire implements Wire {
+  readonly #ws: WebSocket;
+  readonly #socket: NetSocket;
+  readonly #bytesMax: number;
+
+  constructor(ws: WebSocket, socket: NetSocket, bytesMax: number) {
+    this.#ws = ws;
+    this.#socket = socket;
+    this.#bytesMax = bytesMax;
+  }
+
+  send(frame: string | Uint8Array): boolean {
+    if (this.#ws.bufferedAmount > this.#bytesMax) return false;
+    this.#ws.send(frame);
+    return true;
+  }
+
+  cork(writes: () => void): void {
+    this.#socket.cork();
+    try {
+      writes();
+    } finally {
+      this.#socket.uncork();
+    }
+  }
+
+  end(code: number, reason: string): void {
+    this.#ws.close(code, reason);
+    this.#ws.once(
+      'close',
+      systemClock.after(WIRE.closeGraceMs, () => this.drop()),
+    );
+  }
+
+  drop(): void {
+    this.#ws.terminate();
+  }
+
+  bufferedBytes(): number {
+    return this.#ws.bufferedAmount;
+  }
+}
+
+function isForWebSocket(request: UpgradeRequest): boolean {
+  return request.headers['upgrade']?.toLowerCase() === 'websocket';
+}
+
+function refuseUpgrade(socket: NetSocket, status: string): void {
+  socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  socket.destroySoon();
+}
+
+/** `ws` hands out a part of what one read brought; keeping a few bytes would keep all of it. */
+function copyOf(data: RawData): Uint8Array {
+  return new Uint8Array(data as Buffer);
+}
+
+function isTooLong(error: Error): boolean {
+  return (error as NodeJS.ErrnoException).code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
+}

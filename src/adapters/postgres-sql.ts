@@ -1,0 +1,211 @@
+/**
+ * SQL over a pool of Postgres connections, in both modes. It knows no tables.
+ *
+ * Errors fall in two kinds: what the statement says is wrong (`SqlError`), or the database cannot serve it now (DATABASE_UNAVAILABLE). After
+ * the second kind the connection is thrown away unless the server itself spoke, so a half-dead one never serves the next caller.
+ */
+import pg from 'pg';
+import { AppError } from '../base/errors.ts';
+import type { Log } from '../base/observe.ts';
+import { type Query, type Sql, SqlError } from '../kernel/persistence/sql.ts';
+
+export interface PostgresOptions {
+  /** postgres://… with the libpq parameters; what it sets itself wins over the timeouts below. */
+  readonly url: string;
+  /** Most connections at once; callers beyond wait, at most `connectMsMax`. */
+  readonly poolMax: number;
+  readonly log: Log;
+  /** A statement that waits this long for a row or advisory lock fails, so one stuck row does not hold a connection for long. */
+  readonly lockMsMax?: number;
+  readonly statementMsMax?: number;
+  readonly connectMsMax?: number;
+}
+
+export interface PostgresSql extends Sql {
+  /** Waits for what is under way, then closes all connections. */
+  close(): Promise<void>;
+}
+
+/** A transaction that its worker forgot, or whose worker froze, gives its locks back after this. */
+const IDLE_IN_TRANSACTION_MS_MAX = 5_000;
+/** How much longer than the server the client waits before it takes the server for dead. */
+const ANSWER_GRACE_MS = 1_000;
+
+/** Connects lazily: a database that is away shows at the first statement. */
+export function openPostgres({
+  url,
+  poolMax,
+  log,
+  lockMsMax = 1_000,
+  statementMsMax = 10_000,
+  connectMsMax = 5_000,
+}: PostgresOptions): PostgresSql {
+  const settings = {
+    statement_timeout: statementMsMax,
+    lock_timeout: lockMsMax,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
+    default_transaction_isolation: 'read\\ committed', // the fence of the journal holds in this level only (reliability 2.b)
+    tcp_keepalives_idle: 5, // seconds; with the next two, the locks of a host that vanished are free after about 10 s
+    tcp_keepalives_interval: 2,
+    tcp_keepalives_count: 3,
+  };
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolMax,
+    connectionTimeoutMillis: connectMsMax,
+    query_timeout: statementMsMax + ANSWER_GRACE_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5_000,
+    application_name: 'atrium',
+    options: Object.entries(settings)
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(' '),
+    types: { getTypeParser },
+  });
+  // Whoever uses the connection gets the error too, from its statement; without these listeners Node would end the process.
+  pool.on('connect', (client) => client.on('error', (error) => log.warn({ err: error }, 'database connection lost')));
+  pool.on('error', (error) => log.debug({ err: error }, 'idle database connection removed'));
+  return new PooledSql(pool);
+}
+
+class PooledSql implements PostgresSql {
+  readonly #pool: pg.Pool;
+
+  constructor(pool: pg.Pool) {
+    this.#pool = pool;
+  }
+
+  query<Row>(query: Query<Row>): Promise<Row[]> {
+    return this.#withClient((client) => run(client, query));
+  }
+
+  transaction<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+    return this.#withClient(async (client) => {
+      const transaction = new TransactionSql(client);
+      await run(client, { text: 'begin isolation level read committed', values: [] });
+      let result: Result;
+      try {
+        result = await work(transaction);
+      } catch (error) {
+        transaction.isOver = true;
+        // A connection that is gone, or hangs, takes its transaction with it.
+        if (isUsableAfter(error)) await run(client, { text: 'rollback', values: [] });
+        throw error;
+      }
+      transaction.isOver = true;
+      await commit(client);
+      return result;
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#pool.end();
+  }
+
+  async #withClient<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+    const client = await this.#pool.connect().catch((error: unknown) => {
+      throw translate(error);
+    });
+    let isUsable = false;
+    try {
+      const result = await work(client);
+      isUsable = true;
+      return result;
+    } catch (error) {
+      isUsable = isUsableAfter(error);
+      throw error;
+    } finally {
+      client.release(!isUsable);
+    }
+  }
+}
+
+class TransactionSql implements Sql {
+  readonly #client: pg.PoolClient;
+  #savepoints = 0;
+  isOver = false;
+
+  constructor(client: pg.PoolClient) {
+    this.#client = client;
+  }
+
+  async query<Row>(query: Query<Row>): Promise<Row[]> {
+    // By now the connection may carry somebody else's transaction.
+    if (this.isOver) throw new Error('a statement came after its transaction had ended');
+    return run(this.#client, query);
+  }
+
+  async transaction<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+    const savepoint = `s${++this.#savepoints}`;
+    await this.query({ text: `savepoint ${savepoint}`, values: [] });
+    try {
+      const result = await work(this);
+      await this.query({ text: `release savepoint ${savepoint}`, values: [] });
+      return result;
+    } catch (error) {
+      if (isUsableAfter(error)) await this.query({ text: `rollback to savepoint ${savepoint}`, values: [] });
+      throw error;
+    }
+  }
+}
+
+/** `values` may be empty: the text may then hold several statements, as migrations do; the rows are the last one's. */
+async function run<Row>(client: pg.PoolClient, { text, values, name }: Query<Row>): Promise<Row[]> {
+  const query = { text, values: [...values], ...(name === undefined ? {} : { name }) };
+  try {
+    const result: pg.QueryResult | pg.QueryResult[] = await client.query(query);
+    return (Array.isArray(result) ? result.at(-1) : result).rows;
+  } catch (error) {
+    throw translate(error);
+  }
+}
+
+/** Postgres answers COMMIT with ROLLBACK when a statement had failed and `work` went on all the same. */
+async function commit(client: pg.PoolClient): Promise<void> {
+  const { command } = await client.query('commit').catch((error: unknown) => {
+    throw translate(error);
+  });
+  if (command !== 'COMMIT') throw new Error('a statement failed inside a transaction and its error was swallowed');
+}
+
+/** SQL states in which the server is there but cannot serve now; the same statement may succeed later. Classes or whole states. */
+const TRY_LATER = ['08', '53', '57', '25006', '25P03', '40001', '40P01', '55P03'];
+/** Of these, the ones that leave the connection whole: cancelled or refused statements. */
+const CONNECTION_LIVES = ['53', '57014', '40001', '40P01', '55P03'];
+
+function translate(error: unknown): unknown {
+  if (error instanceof pg.DatabaseError && error.code !== undefined) {
+    const { code: sqlState, constraint, message } = error;
+    if (isOneOf(TRY_LATER, sqlState)) return new AppError('DATABASE_UNAVAILABLE', { sqlState, reason: message });
+    return new SqlError(message, { sqlState, constraint, cause: error });
+  }
+  if (error instanceof TypeError || error instanceof RangeError) return error; // a value that cannot be sent: our bug
+  // What remains comes from the socket: refused, reset, ended, timed out.
+  return new AppError('DATABASE_UNAVAILABLE', { reason: error instanceof Error ? error.message || error.name : String(error) });
+}
+
+function isUsableAfter(error: unknown): boolean {
+  if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return true;
+  return isOneOf(CONNECTION_LIVES, String(error.facts['sqlState']));
+}
+
+function isOneOf(states: readonly string[], sqlState: string): boolean {
+  return states.some((state) => sqlState.startsWith(state));
+}
+
+const INT8 = 20;
+const TIMESTAMPTZ = 1184;
+const parseTimestamp = pg.types.getTypeParser(TIMESTAMPTZ);
+
+/** See `Sql` for the forms; everything not named here as pg has it. */
+const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: 'text' | 'binary') => {
+  if (oid === INT8) return parseInt8;
+  if (oid === TIMESTAMPTZ) return (text: string) => parseTimestamp(text).toISOString();
+  return pg.types.getTypeParser(oid, format as 'text');
+};
+
+function parseInt8(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`the database returned ${text}, too large for a number`);
+  return value;
+}

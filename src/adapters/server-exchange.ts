@@ -1,0 +1,161 @@
+/**
+ * One HTTP exchange, the same on both servers: the request as handlers see it, the answer in order, and what becomes of it when
+ * the handler fails or the client leaves.
+ *
+ * It knows no library: `ExchangeWire` is the little that differs.
+ */
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import type { HttpHandler, HttpRequest, HttpResponse, UpgradeRequest } from '../kernel/transport/server.ts';
+import { collect, isOurs } from './server-wire.ts';
+
+export interface RequestHead extends UpgradeRequest {
+  readonly method: string;
+}
+
+export interface AnswerHead {
+  readonly status: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Whether the connection ends with this answer. */
+  readonly isLast: boolean;
+}
+
+/** None of these is called once the client is gone, or after the answer has ended. */
+export interface ExchangeWire {
+  /** The request's body as it arrives. Called at most once. */
+  read(): AsyncIterable<Uint8Array>;
+  /** A whole answer. `length` null: neither body nor length (204, 304); `body` null: the length alone (HEAD). */
+  answer(head: AnswerHead, length: number | null, body: string | Uint8Array | null): void;
+  /** Begins an answer in pieces. */
+  begin(head: AnswerHead): void;
+  /** False: the client is behind; the adapter calls `flows` when it takes more. */
+  write(piece: Uint8Array): boolean;
+  end(head: AnswerHead): void;
+  /** Breaks the connection. */
+  drop(): void;
+}
+
+export interface ExchangeOptions {
+  readonly http: HttpHandler;
+  readonly reportBug: (error: unknown) => void;
+  readonly isStopping: () => boolean;
+}
+
+export class Exchange implements HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly remoteAddress: string;
+  readonly #wire: ExchangeWire;
+  readonly #options: ExchangeOptions;
+  readonly #abort = new AbortController();
+  #state: 'waiting' | 'begun' | 'over' = 'waiting';
+  #wake: (() => void) | null = null;
+
+  constructor(head: RequestHead, wire: ExchangeWire, options: ExchangeOptions) {
+    this.method = head.method;
+    this.path = head.path;
+    this.query = head.query;
+    this.headers = head.headers;
+    this.remoteAddress = head.remoteAddress;
+    this.#wire = wire;
+    this.#options = options;
+  }
+
+  get aborted(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  body(bytesMax: number): Promise<Uint8Array> {
+    return collect(this, bytesMax);
+  }
+
+  stream(): AsyncIterable<Uint8Array> {
+    return this.#wire.read();
+  }
+
+  /** Asks the handler and writes its answer. Never rejects. */
+  async run(): Promise<void> {
+    try {
+      const response = await this.#options.http(this);
+      const head = this.#headOf(response);
+      const { body } = response;
+      if (typeof body === 'object' && Symbol.asyncIterator in body) await this.#pieces(head, body);
+      else this.#whole(head, body ?? '');
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** The client takes more. */
+  flows(): void {
+    this.#wake?.();
+  }
+
+  /** The client is gone. */
+  lost(): void {
+    if (this.#state === 'over') return;
+    this.#state = 'over';
+    this.#abort.abort();
+    this.#wake?.();
+  }
+
+  #headOf({ status, headers = {} }: HttpResponse): AnswerHead {
+    const entries = Object.entries(headers).filter(([name]) => !isOurs(name));
+    for (const [name, value] of entries) {
+      validateHeaderName(name);
+      validateHeaderValue(name, value); // a line feed would begin another header
+    }
+    return { status, headers: entries, isLast: this.#options.isStopping() };
+  }
+
+  #whole(head: AnswerHead, body: string | Uint8Array): void {
+    if (this.#state === 'over') return;
+    this.#state = 'over';
+    const length = head.status === 204 || head.status === 304 ? null : Buffer.byteLength(body);
+    this.#wire.answer(head, length, this.method === 'HEAD' ? null : body);
+  }
+
+  async #pieces(head: AnswerHead, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    if (this.method === 'HEAD') {
+      await pieces[Symbol.asyncIterator]().return?.();
+      if (this.#state === 'waiting') this.#wire.answer(head, null, null);
+      this.#state = 'over';
+      return;
+    }
+    for await (const piece of pieces) {
+      this.#begin(head);
+      if (this.#isOver()) return; // leaving the loop returns the iterator, which frees what it holds
+      if (piece.byteLength > 0 && !this.#wire.write(piece)) await this.#flowsAgain();
+    }
+    this.#begin(head);
+    if (this.#isOver()) return;
+    this.#state = 'over';
+    this.#wire.end(head);
+  }
+
+  #begin(head: AnswerHead): void {
+    if (this.#state !== 'waiting') return;
+    this.#state = 'begun';
+    this.#wire.begin(head);
+  }
+
+  #isOver(): boolean {
+    return this.#state === 'over';
+  }
+
+  #flowsAgain(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  /** A bug of the handler, or a stream that broke: a bare 500 where nothing was sent, else the connection ends, so that no half passes for a whole. */
+  #fail(error: unknown): void {
+    const before = this.#state;
+    this.#state = 'over';
+    if (before === 'begun') this.#wire.drop();
+    else if (before === 'waiting') this.#wire.answer({ status: 500, headers: [], isLast: true }, 0, '');
+    if (!this.#abort.signal.aborted) this.#options.reportBug(error);
+  }
+}

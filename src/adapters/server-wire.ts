@@ -1,0 +1,80 @@
+/** What both servers do alike with names and numbers on the wire: limits, headers, addresses, request lines, close reasons. */
+import { METHODS } from 'node:http';
+import { AppError } from '../base/errors.ts';
+import type { HttpRequest } from '../kernel/transport/server.ts';
+
+/** Bounds of a connection before any handler is asked (reliability 2.g 13). */
+export const WIRE = {
+  headerBytesMax: 16 * 1024,
+  /** A request's header must be complete by then, a body must move, a reader must read: else the connection ends. uWebSockets.js has it built in. */
+  stallMs: 10_000,
+  /** A kept-alive connection without a request ends; the same figure is built into uWebSockets.js. */
+  keepAliveMs: 10_000,
+  /** A closing socket whose peer does not take what waits for it, or does not answer, is dropped. */
+  closeGraceMs: 5_000,
+} as const;
+
+const METHODS_KNOWN = new Set(METHODS);
+const TARGET = /^\/[\x21-\x7e]*$/;
+
+/** Whether to answer at all: a known method, a path in printable ASCII, one length. Anything else gets a bare 400. */
+export function isWellFormed(request: Pick<HttpRequest, 'method' | 'path' | 'query' | 'headers'>): boolean {
+  if (!METHODS_KNOWN.has(request.method) || !TARGET.test(request.path) || !TARGET.test(`/${request.query}`)) return false;
+  const length = request.headers['content-length'];
+  return length === undefined || /^\d{1,15}$/.test(length); // two lengths arrive here as "5, 6": request smuggling
+}
+
+/** Adds one header; a repeated one is joined by a comma, so two of what may stand once make a value that is valid nowhere. */
+export function addHeader(headers: Record<string, string>, name: string, value: string): void {
+  const before = headers[name];
+  headers[name] = before === undefined ? value : `${before}, ${value}`;
+}
+
+export function emptyHeaders(): Record<string, string> {
+  return Object.create(null) as Record<string, string>;
+}
+
+/** Headers that the adapter writes by itself; the application's would contradict them. */
+export function isOurs(headerName: string): boolean {
+  return headerName === 'content-length' || headerName === 'transfer-encoding' || headerName === 'connection';
+}
+
+const V4_IN_V6 = /^(?:::|(?:0{1,4}:){5})ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i;
+
+/** One spelling per peer: v4-mapped addresses in dotted form, IPv6 in its short form. */
+export function plainAddress(text: string): string {
+  const mapped = V4_IN_V6.exec(text);
+  if (mapped === null) return text.includes(':') ? shortV6(text) : text;
+  if (mapped[1] !== undefined) return mapped[1];
+  const bits = Number.parseInt(mapped[2]!, 16) * 0x1_0000 + Number.parseInt(mapped[3]!, 16);
+  return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 0xff).join('.');
+}
+
+function shortV6(text: string): string {
+  const url = `http://[${text}]`;
+  return URL.canParse(url) ? new URL(url).hostname.slice(1, -1) : text; // an address with a zone (fe80::1%eth0) stays as it is
+}
+
+const CLOSE_REASON_BYTES_MAX = 123;
+
+/** The longest beginning of `reason` that fits a close frame, without half a character at its end. */
+export function closeReason(reason: string): string {
+  const bytes = Buffer.from(reason);
+  if (bytes.length <= CLOSE_REASON_BYTES_MAX) return reason;
+  let end = CLOSE_REASON_BYTES_MAX;
+  while ((bytes[end]! & 0xc0) === 0x80) end -= 1;
+  return bytes.toString('utf8', 0, end);
+}
+
+/** A body as one array. @throws AppError PAYLOAD_TOO_LARGE as soon as it is known to be longer than `bytesMax`. */
+export async function collect(request: Pick<HttpRequest, 'headers' | 'stream'>, bytesMax: number): Promise<Uint8Array> {
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { bytesMax });
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of request.stream()) {
+    size += piece.byteLength;
+    if (size > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { bytesMax });
+    pieces.push(piece);
+  }
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+}

@@ -1,0 +1,112 @@
+/**
+ * HTTP over uWebSockets.js.
+ *
+ * uWS frees the request when the handler returns and the response when the client aborts: everything is copied first, and
+ * `onAborted` is set before anything can throw.
+ */
+
+import type { HttpRequest as UwsRequest, HttpResponse as UwsResponse } from 'uWebSockets.js';
+import { STATUS_CODES } from 'node:http';
+import type { UpgradeRequest } from '../kernel/transport/server.ts';
+import { type AnswerHead, Exchange, type ExchangeOptions, type ExchangeWire } from './server-exchange.ts';
+import { addHeader, emptyHeaders, isWellFormed, plainAddress } from './server-wire.ts';
+import { UwsBody } from './uws-body.ts';
+
+/** What must be read while the handler runs. */
+export function headOf(res: UwsResponse, req: UwsRequest): UpgradeRequest {
+  const headers = emptyHeaders();
+  req.forEach((name, value) => {
+    addHeader(headers, name, value);
+  });
+  return {
+    path: req.getUrl(),
+    query: req.getQuery(),
+    headers,
+    remoteAddress: plainAddress(Buffer.from(res.getRemoteAddressAsText()).toString()),
+  };
+}
+
+/** Answers at once, without a handler, and ends the connection. */
+export function refuse(res: UwsResponse, status: number): void {
+  res.writeStatus(statusLine(status)).end('', true);
+}
+
+/** Serves one request. Never throws: uWS would take the process down. */
+export function serveExchange(res: UwsResponse, req: UwsRequest, options: ExchangeOptions): void {
+  const head = { method: req.getCaseSensitiveMethod(), ...headOf(res, req) };
+  if (!isWellFormed(head)) {
+    refuse(res, 400);
+    return;
+  }
+  const body = new UwsBody(res);
+  const exchange = new Exchange(head, new UwsExchangeWire(res, body), options);
+  res.onAborted(() => {
+    exchange.lost();
+    body.fail(exchange.aborted.reason);
+  });
+  res.onWritable(() => {
+    exchange.flows();
+    return true; // what did not fit is uWS's to send; a further piece comes through `write`
+  });
+  if (head.headers['content-length'] === undefined && head.headers['transfer-encoding'] === undefined) body.complete();
+  else res.onData((chunk, isLast) => body.push(chunk, isLast));
+  exchange.run();
+}
+
+class UwsExchangeWire implements ExchangeWire {
+  readonly #res: UwsResponse;
+  readonly #body: UwsBody;
+
+  constructor(res: UwsResponse, body: UwsBody) {
+    this.#res = res;
+    this.#body = body;
+  }
+
+  read(): AsyncIterable<Uint8Array> {
+    return this.#body.read();
+  }
+
+  answer(head: AnswerHead, length: number | null, body: string | Uint8Array | null): void {
+    this.#res.cork(() => {
+      this.#writeHead(head);
+      if (length !== null && body !== null) {
+        this.#res.end(body, head.isLast);
+        return;
+      }
+      // endWithoutBody(length) would wait for bytes that a HEAD never brings, and drop the connection at its next request
+      if (length !== null) this.#res.writeHeader('content-length', String(length));
+      if (head.isLast) this.#res.writeHeader('connection', 'close');
+      this.#res.endWithoutBody();
+    });
+  }
+
+  begin(head: AnswerHead): void {
+    this.#res.cork(() => this.#writeHead(head));
+  }
+
+  write(piece: Uint8Array): boolean {
+    let flows = true;
+    this.#res.cork(() => {
+      flows = this.#res.write(piece);
+    });
+    return flows;
+  }
+
+  end(head: AnswerHead): void {
+    this.#res.cork(() => this.#res.end('', head.isLast));
+  }
+
+  drop(): void {
+    this.#res.close();
+  }
+
+  #writeHead({ status, headers }: AnswerHead): void {
+    this.#body.discard();
+    this.#res.writeStatus(statusLine(status));
+    for (const [name, value] of headers) this.#res.writeHeader(name, value);
+  }
+}
+
+function statusLine(status: number): string {
+  return `${status} ${STATUS_CODES[status] ?? ''}`;
+}

@@ -1,0 +1,16 @@
+/** What uws-pack 20.0.8 exports but does not declare. */
+import type { RecognizedString, us_listen_socket } from 'uWebSockets.js';
+
+declare module 'uWebSockets.js' {
+  /** Refuses a port that another process listens on; without it the system shares the port (SO_REUSEPORT). */
+  export const LIBUS_LISTEN_EXCLUSIVE_PORT: number;
+
+  interface TemplatedApp {
+    listen(
+      host: RecognizedString,
+      port: number,
+      options: number,
+      done: (listenSocket: us_listen_socket | false) => void,
+    ): TemplatedApp;
+  }
+}

@@ -1,0 +1,126 @@
+/** The rooms of this worker and the sockets that lead to them: ownership, journal, snapshots, actors, gateway. */
+import { join } from 'node:path';
+import { DiskBlobs } from '../adapters/disk-blobs.ts';
+import { systemClock, systemRandom } from '../base/clock.ts';
+import { AppError } from '../base/errors.ts';
+import { asRoomId, newId, type RoomId } from '../base/ids.ts';
+import type { Log } from '../base/observe.ts';
+import type { Settings } from '../config.ts';
+import { createRoomOnEntry, findRoomForEntry, touchLastConnection } from '../features/rooms/queries.ts';
+import { admit, makeTokenVerifier, tokenKeyFrom, type VerifyToken } from '../features/tokens/queries.ts';
+import { ActorHost } from '../kernel/actor/actor-host.ts';
+import { Membership } from '../kernel/cluster/membership.ts';
+import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
+import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
+import { Gateway, type GatewayLimits } from '../room/gateway.ts';
+import { loadRoom } from '../room/load-room.ts';
+import type { RoomPolicy } from '../room/room-actor.ts';
+import type { Command, RoomDoor } from '../room/shapes.ts';
+import type { Database } from './database.ts';
+import type { ServerKeys } from './keys.ts';
+
+export interface Rooms {
+  readonly door: RoomDoor;
+  readonly gateway: Gateway;
+  readonly verifyToken: VerifyToken;
+  /** Whether this worker may own rooms at the moment. */
+  readonly canServe: boolean;
+  stop(): Promise<void>;
+}
+
+/** Commands that wait for one room to load; each is a socket that joins or a REST call. */
+const WAITING_PER_ROOM_MAX = 2_000;
+const REMEMBERED_TOKENS_MAX = 20_000;
+
+interface StartRooms {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly keys: ServerKeys;
+  readonly database: Database;
+}
+
+export async function startRooms({ settings, log, keys, database: { db, isPrivate } }: StartRooms): Promise<Rooms> {
+  const clock = systemClock;
+  const nowIso = (): string => new Date(clock.nowMs()).toISOString();
+  const blobs = new DiskBlobs({ directory: join(settings.DATA_DIR, 'blobs'), signingKey: tokenKeyFrom(keys.secretKey), clock, random: systemRandom });
+  const journal = new SqlJournal({ db, clock, log });
+  const snapshots = new SqlSnapshots({ db, blobs, journal, log });
+  const ownership = await Membership.join({ db, clock, random: systemRandom, log, address: `${settings.HOST}:${settings.PORT}`, onLapsed: () => host.dropAll() });
+  if (isPrivate) await ownership.fenceAllOthers();
+
+  const host = new ActorHost<Command>({
+    clock,
+    waitingMax: WAITING_PER_ROOM_MAX,
+    onError: (error, roomId) => log.error({ err: error, roomId }, 'room failed'),
+    load: (key, onLost) => loadRoom(roomDeps, asRoomId(key), onLost),
+  });
+  const verifyToken = makeTokenVerifier({ tokenKey: tokenKeyFrom(keys.secretKey), nowMs: () => clock.nowMs(), rememberedMax: REMEMBERED_TOKENS_MAX });
+  const gateway = new Gateway({
+    clock,
+    workerName: newId(systemRandom, '', 8),
+    rooms: host,
+    log,
+    limits: gatewayLimits(settings),
+    admit: async (target) => {
+      const admission = await admit(target, {
+        verifyToken,
+        publicKey: keys.publicKey,
+        findRoom: (roomId) => findRoomForEntry(db, roomId),
+        createRoom: (room) => createRoomOnEntry(db, { ...room, nowIso: nowIso() }),
+      });
+      await touchLastConnection(db, { roomId: admission.roomId, nowIso: nowIso() });
+      return admission;
+    },
+  });
+  const roomDeps = {
+    clock,
+    journal,
+    snapshots,
+    ownership,
+    log,
+    policy: roomPolicy(settings),
+    deliver: gateway.deliver,
+    closeSessions: gateway.closeSessions.bind(gateway),
+    findStream: async (roomId: RoomId) => (await findRoomForEntry(db, roomId))?.pk ?? null,
+  };
+  return {
+    door: { ask: (roomId, command) => host.ask(roomId, command), tellIfAwake: (roomId, command) => void host.tell(roomId, command) },
+    gateway,
+    verifyToken,
+    get canServe() {
+      return ownership.isStanding;
+    },
+    async stop() {
+      gateway.drain();
+      await host.close();
+      await ownership.leave();
+    },
+  };
+}
+
+function roomPolicy(settings: Settings): RoomPolicy {
+  return {
+    connectionsMax: settings.CONNECTIONS_PER_ROOM_MAX,
+    presenceBytesMax: settings.PRESENCE_BYTES_MAX,
+    ydocsMax: YDOCS_PER_ROOM_MAX,
+    pendingBytesMax: settings.PENDING_BYTES_PER_ROOM_MAX,
+    snapshotAfterChanges: settings.SNAPSHOT_AFTER_CHANGES,
+    snapshotAfterBytes: settings.SNAPSHOT_AFTER_BYTES,
+    snapshotEveryMs: settings.SNAPSHOT_EVERY_SECONDS * 1_000,
+    idleMs: settings.IDLE_ROOM_SECONDS * 1_000,
+  };
+}
+
+/** Documents of one room, subdocuments included (reliability 2.f). */
+const YDOCS_PER_ROOM_MAX = 1_000;
+
+function gatewayLimits(settings: Settings): GatewayLimits {
+  return {
+    connectionsMax: settings.CONNECTIONS_MAX,
+    messagesPerSecondMax: settings.MESSAGES_PER_SECOND_MAX,
+    messagesBurstMax: settings.MESSAGES_PER_SECOND_MAX * 2,
+    sendBytesSoftMax: settings.SEND_BUFFER_BYTES_MAX / 4,
+    sendBytesHardMax: settings.SEND_BUFFER_BYTES_MAX,
+    idleMs: settings.IDLE_CONNECTION_SECONDS * 1_000,
+  };
+}

@@ -1,0 +1,28 @@
+/** What a newcomer reads when the server is ready: the address, the keys, and three things to paste. */
+
+export interface Welcome {
+  readonly url: string;
+  readonly secretKey: string;
+  readonly publicKey: string;
+  readonly hasDevelopmentKeys: boolean;
+}
+
+/** Keys of one's own are not printed: logs are kept longer than secrets should be. */
+export function welcome({ url, secretKey, publicKey, hasDevelopmentKeys }: Welcome): string {
+  const secret = hasDevelopmentKeys ? secretKey : '$SECRET_KEY';
+  const open = hasDevelopmentKeys ? publicKey : '$PUBLIC_KEY';
+  return `
+  Atrium is ready at ${url}
+${hasDevelopmentKeys ? `\n  secret key  ${secretKey}\n  public key  ${publicKey}    (development keys, kept in DATA_DIR)\n` : ''}
+  Create a room:
+    curl -X POST ${url}/v2/rooms -H 'Authorization: Bearer ${secret}' \\
+      -H 'Content-Type: application/json' -d '{"id":"hello","defaultAccesses":["*:write"]}'
+
+  Enter it with the SDK (@liveblocks/client):
+    createClient({ baseUrl: '${url}', publicApiKey: '${open}' }).enterRoom('hello')
+
+  Or with any Yjs editor (y-websocket):
+    new WebsocketProvider('${url.replace(/^http/, 'ws')}/yjs', 'hello', doc, { params: { pubkey: '${open}' } })
+
+`;
+}

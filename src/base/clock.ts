@@ -1,0 +1,51 @@
+/**
+ * Time and chance as inputs. Nobody else reads `Date.now`, `performance.now`, `setTimeout` or `crypto`, so a test
+ * can own them: `manualClock` moves only when told.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+
+export interface Clock {
+  /** Milliseconds since the Unix epoch; may jump. For timestamps and token expiry only. */
+  nowMs(): number;
+  /** Milliseconds that never go back. For leases, deadlines and rates. */
+  monotonicMs(): number;
+  /** Runs `task` once after `delayMs`; the returned function cancels it. */
+  after(delayMs: number, task: () => void): () => void;
+  /** Runs `task` every `everyMs` until the returned function is called. */
+  every(everyMs: number, task: () => void): () => void;
+  /** Runs `task` when the current turn of the event loop has ended. */
+  soon(task: () => void): void;
+}
+
+export interface Random {
+  /** `size` random bytes. */
+  bytes(size: number): Uint8Array;
+  /** A random UUID, version 4. */
+  uuid(): string;
+}
+
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(delayMs, task) {
+    const timer = setTimeout(task, delayMs);
+    return () => clearTimeout(timer);
+  },
+  every(everyMs, task) {
+    const timer = setInterval(task, everyMs);
+    return () => clearInterval(timer);
+  },
+  soon(task) {
+    setImmediate(task);
+  },
+};
+
+export const systemRandom: Random = {
+  bytes: (size) => randomBytes(size),
+  uuid: () => randomUUID(),
+};
+
+/** ISO 8601 in UTC with milliseconds, the only form in which times leave the server. */
+export function isoFromMs(ms: number): string {
+  return new Date(ms).toISOString();
+}

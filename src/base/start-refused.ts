@@ -1,0 +1,7 @@
+/** A reason not to start, as one sentence for the operator. It never reaches a client, hence it is no `AppError`. */
+export class StartRefused extends Error {
+  constructor(sentence: string, options?: { cause: unknown }) {
+    super(sentence, options);
+    this.name = 'StartRefused';
+  }
+}

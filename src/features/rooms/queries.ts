@@ -1,0 +1,217 @@
+/**
+ * Rooms in the database. Guards stand in the statements or under a row lock, so nothing slips between a check and its write.
+ *
+ * What changes who serves a room, or whether anybody may, raises the epoch of its actor in the same transaction: an owner that has not
+ * heard of it yet can write nothing more (design §4). Such transactions lock the owner's row first and the room's second, the order
+ * of a journal append; the other way round the two would wait for each other.
+ */
+import { AppError, missingKey, valueAtKey } from '../../base/errors.ts';
+import { asRoomPk, type RoomId, type RoomPk } from '../../base/ids.ts';
+import { isUniqueViolation, joinSql, named, type Query, type Sql, sql } from '../../kernel/persistence/sql.ts';
+import type { RoomAccesses } from '../../protocol/permissions.ts';
+import type { NewRoomFields, Position, RoomClause, RoomFilter } from './rules.ts';
+import type { Room, RoomFields } from './shapes.ts';
+
+/** A row of `rooms`; times are ISO strings. */
+export interface RoomRow extends RoomFields {
+  readonly pk: RoomPk;
+  readonly id: RoomId;
+  readonly organizationId: string;
+  readonly createdAt: string;
+  readonly lastConnectionAt: string | null;
+}
+
+const COLUMNS = sql`pk, id, organization_id as "organizationId", created_at as "createdAt", last_connection_at as "lastConnectionAt",
+  metadata, default_accesses as "defaultAccesses", users_accesses as "usersAccesses", groups_accesses as "groupsAccesses"`;
+
+/** A row as the contract shows it: `lastConnectionAt` is absent until somebody connected. */
+export function roomOf({ pk: _, lastConnectionAt, ...room }: RoomRow): Room {
+  return { type: 'room', ...room, ...(lastConnectionAt === null ? {} : { lastConnectionAt }) };
+}
+
+export async function findRoom(db: Sql, roomId: RoomId): Promise<RoomRow | null> {
+  const [room] = await db.query(sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId}`);
+  return room ?? null;
+}
+
+export interface NewRoom extends NewRoomFields {
+  readonly id: RoomId;
+  readonly nowIso: string;
+}
+
+/** The room of this id, made with these fields if there was none; either way one statement, so it is there afterwards whoever races. */
+export async function findOrCreateRoom(db: Sql, room: NewRoom): Promise<{ room: RoomRow; isNew: boolean }> {
+  const [row] = await db.query(sql<RoomRow & { isNew: boolean }>`
+    with made as (
+      insert into rooms (id, organization_id, created_at, metadata, default_accesses, users_accesses, groups_accesses)
+      values (${room.id}, ${room.organizationId}, ${room.nowIso}, ${JSON.stringify(room.metadata)}::jsonb, ${JSON.stringify(room.defaultAccesses)}::jsonb,
+              ${JSON.stringify(room.usersAccesses)}::jsonb, ${JSON.stringify(room.groupsAccesses)}::jsonb)
+      on conflict (id) do update set id = excluded.id   -- changes nothing; returns and locks the row that is there
+      returning *, xmax = 0 as is_new                   -- a row just inserted has no xmax
+    ), owned as (
+      insert into actor_owner (stream) select pk from made where is_new
+    )
+    select ${COLUMNS}, is_new as "isNew" from made`);
+  const { isNew, ...found } = row!;
+  return { room: found, isNew };
+}
+
+/**
+ * Replaces the fields of a room by what `change` makes of them, under a row lock. Null when there is no such room. A throw of `change` is
+ * thrown on, and nothing has changed.
+ */
+export async function changeRoom(db: Sql, roomId: RoomId, change: (room: RoomRow) => RoomFields): Promise<RoomRow | null> {
+  return db.transaction(async (tx) => {
+    const [room] = await tx.query(sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId} for no key update`);
+    return room === undefined ? null : saveFields(tx, room.pk, change(room));
+  });
+}
+
+/**
+ * `changeRoom`, or the room made from `fields` when there is none.
+ * @throws AppError UNPROCESSABLE_ENTITY missing `defaultAccesses` when the room must be made and `fields` is null.
+ */
+export async function upsertRoom(
+  db: Sql,
+  {
+    id,
+    nowIso,
+    fields,
+    change,
+  }: { id: RoomId; nowIso: string; fields: NewRoomFields | null; change: (room: RoomRow) => RoomFields },
+): Promise<RoomRow> {
+  const changed = await changeRoom(db, id, change);
+  if (changed !== null) return changed;
+  if (fields === null) throw missingKey('defaultAccesses'); // supplement 7, row 43
+  return db.transaction(async (tx) => {
+    const { room, isNew } = await findOrCreateRoom(tx, { id, nowIso, ...fields });
+    return isNew ? room : saveFields(tx, room.pk, change(room)); // made by somebody else meanwhile; its row is locked now
+  });
+}
+
+/** Deletes the room with all that hangs on it. False when there was none. */
+export async function deleteRoom(db: Sql, roomId: RoomId): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const pk = await fenceOwner(tx, roomId);
+    const gone = await tx.query(sql`delete from rooms where pk = ${pk} and id = ${roomId} returning pk`);
+    return gone.length > 0;
+  });
+}
+
+/** @throws AppError ROOM_NOT_FOUND, or ROOM_ALREADY_EXISTS when the new id is taken. */
+export async function renameRoom(db: Sql, { roomId, newRoomId }: { roomId: RoomId; newRoomId: RoomId }): Promise<RoomRow> {
+  try {
+    return await db.transaction(async (tx) => {
+      const pk = await fenceOwner(tx, roomId);
+      const [room] = await tx.query(
+        sql<RoomRow>`update rooms set id = ${newRoomId} where pk = ${pk} and id = ${roomId} returning ${COLUMNS}`,
+      );
+      if (room === undefined) throw new AppError('ROOM_NOT_FOUND', { roomId });
+      return room;
+    });
+  } catch (error) {
+    throw isUniqueViolation(error) ? new AppError('ROOM_ALREADY_EXISTS', { roomId: newRoomId }) : error;
+  }
+}
+
+/** @throws AppError ROOM_NOT_FOUND, or UNPROCESSABLE_ENTITY when `from` is not the room's organisation (supplement 7, row 49). */
+export async function moveRoom(db: Sql, { roomId, from, to }: { roomId: RoomId; from: string; to: string }): Promise<RoomRow> {
+  return db.transaction(async (tx) => {
+    const pk = await fenceOwner(tx, roomId);
+    const [before] = await tx.query(sql<{ organizationId: string }>`
+      select organization_id as "organizationId" from rooms where pk = ${pk} and id = ${roomId} for no key update`);
+    if (before === undefined) throw new AppError('ROOM_NOT_FOUND', { roomId });
+    if (before.organizationId !== from) throw valueAtKey('fromOrganizationId', 'is not the organisation of the room');
+    const [room] = await tx.query(sql<RoomRow>`update rooms set organization_id = ${to} where pk = ${pk} returning ${COLUMNS}`);
+    return room!;
+  });
+}
+
+/** Up to `limit` rooms that the filter lets through, newest first, from just after `after`. */
+export async function listRooms(
+  db: Sql,
+  { filter, after, limit }: { filter: RoomFilter; after: Position | null; limit: number },
+): Promise<RoomRow[]> {
+  const conditions = conditionsOf(filter);
+  if (after !== null) conditions.push(sql`(created_at, pk) < (${after.createdAt}::timestamptz, ${after.pk}::bigint)`);
+  return db.query(sql<RoomRow>`
+    select ${COLUMNS} from rooms
+     where ${joinSql([sql`true`, ...conditions], ' and ')}
+     order by created_at desc, pk desc
+     limit ${limit}`);
+}
+
+/** What a client's entry is decided on. */
+export interface RoomAtEntry {
+  readonly pk: RoomPk;
+  readonly id: RoomId;
+  readonly organizationId: string;
+  readonly accesses: RoomAccesses;
+}
+
+export async function findRoomForEntry(db: Sql, roomId: RoomId): Promise<RoomAtEntry | null> {
+  const [room] = await db.query(named('room for entry', sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId}`));
+  return room === undefined ? null : atEntry(room);
+}
+
+/** Makes the room that somebody enters for the first time: private, so that only tokens that name it open it (supplement 1.10). */
+export async function createRoomOnEntry(
+  db: Sql,
+  { roomId, organizationId, nowIso }: { roomId: RoomId; organizationId: string; nowIso: string },
+): Promise<RoomAtEntry> {
+  const blank = { metadata: {}, defaultAccesses: [], usersAccesses: {}, groupsAccesses: {} };
+  const { room } = await findOrCreateRoom(db, { id: roomId, organizationId, nowIso, ...blank });
+  return atEntry(room);
+}
+
+export async function touchLastConnection(db: Sql, { roomId, nowIso }: { roomId: RoomId; nowIso: string }): Promise<void> {
+  await db.query(
+    named(
+      'room touched',
+      sql`
+    update rooms set last_connection_at = greatest(last_connection_at, ${nowIso}::timestamptz) where id = ${roomId}`,
+    ),
+  );
+}
+
+function atEntry({ pk, id, organizationId, defaultAccesses, usersAccesses, groupsAccesses }: RoomRow): RoomAtEntry {
+  return { pk, id, organizationId, accesses: { defaultAccesses, usersAccesses, groupsAccesses } };
+}
+
+async function saveFields(tx: Sql, pk: RoomPk, fields: RoomFields): Promise<RoomRow> {
+  const [room] = await tx.query(sql<RoomRow>`
+    update rooms set metadata = ${JSON.stringify(fields.metadata)}::jsonb, default_accesses = ${JSON.stringify(fields.defaultAccesses)}::jsonb,
+           users_accesses = ${JSON.stringify(fields.usersAccesses)}::jsonb, groups_accesses = ${JSON.stringify(fields.groupsAccesses)}::jsonb
+     where pk = ${pk}
+    returning ${COLUMNS}`);
+  return room!; // its row is locked by the caller
+}
+
+/** Takes the room from whoever serves it; the next command finds nobody and claims it anew. Null when there is no such room. */
+async function fenceOwner(tx: Sql, roomId: RoomId): Promise<RoomPk | null> {
+  const [fenced] = await tx.query(sql<{ stream: number }>`
+    update actor_owner set epoch = epoch + 1, owner = null
+     where stream = (select pk from rooms where id = ${roomId})
+    returning stream`);
+  return fenced === undefined ? null : asRoomPk(fenced.stream);
+}
+
+function conditionsOf({ organizationId, userId, groupIds, clauses }: RoomFilter): Query[] {
+  const conditions = clauses.map(conditionOf);
+  if (organizationId !== null) conditions.push(sql`organization_id = ${organizationId}`);
+  // A list of none is no access, so it does not count as a match (supplement 4.4 row 13).
+  const members: Query[] = [];
+  if (userId !== null) members.push(sql`users_accesses ? ${userId} and users_accesses -> ${userId} <> '[]'::jsonb`);
+  if (groupIds !== null) {
+    members.push(sql`groups_accesses ?| ${groupIds}::text[]
+      and exists (select 1 from unnest(${groupIds}::text[]) as wanted(id) where groups_accesses -> wanted.id <> '[]'::jsonb)`);
+  }
+  if (members.length > 0) conditions.push(sql`(${joinSql(members, ' or ')})`);
+  return conditions;
+}
+
+function conditionOf({ field, key, operator, value }: RoomClause): Query {
+  if (field === 'roomId') return operator === ':' ? sql`id = ${value}` : sql`starts_with(id, ${value})`;
+  if (operator === ':') return sql`metadata @> ${JSON.stringify({ [String(key)]: value })}::jsonb`; // an array holds no string: it never matches
+  return sql`jsonb_typeof(metadata -> ${key}) = 'string' and starts_with(metadata ->> ${key}, ${value})`;
+}

@@ -1,0 +1,232 @@
+/**
+ * What a room may be, and what a list of rooms is asked for. Pure: it knows neither tables nor routes.
+ */
+import { createHash } from 'node:crypto';
+import { valueAtKey } from '../../base/errors.ts';
+import { type Clause, parseQuery, type QueryFields } from '../../base/query/parser.ts';
+import { isStorableText } from '../../base/text.ts';
+import { checkName, DEFAULT_ORGANIZATION, NAME_LENGTHS } from '../../protocol/names.ts';
+import { checkScopes } from '../../protocol/permissions.ts';
+import type { RoomCreation, RoomFields, RoomUpdate, RoomUpsert } from './shapes.ts';
+
+/** Bounds of what a room carries (contract, Limits; the bound of an array is ours). Counted after a change, so a change may also shrink. */
+export const ROOM_LIMITS = {
+  metadataMax: 50,
+  metadataKeyLengthMax: 40,
+  metadataValueLengthMax: 256,
+  metadataItemsMax: 100,
+  accessesMax: 1_000,
+  accessIdLengthMax: 256,
+} as const;
+
+const BLANK: RoomFields = { metadata: {}, defaultAccesses: [], usersAccesses: {}, groupsAccesses: {} };
+
+export interface NewRoomFields extends RoomFields {
+  readonly organizationId: string;
+}
+
+/** The fields of a room to be made. @throws AppError UNPROCESSABLE_ENTITY naming the key. */
+export function fieldsOfNew(creation: RoomCreation): NewRoomFields {
+  const {
+    organizationId = DEFAULT_ORGANIZATION,
+    defaultAccesses,
+    metadata = {},
+    usersAccesses = {},
+    groupsAccesses = {},
+  } = creation;
+  refuseNulls({ metadata, usersAccesses, groupsAccesses });
+  return {
+    organizationId: checkName(organizationId, 'organizationId', NAME_LENGTHS.organizationId),
+    ...fieldsAfter(BLANK, { defaultAccesses, metadata, usersAccesses, groupsAccesses }),
+  };
+}
+
+/**
+ * The fields of a room after an update: null removes, what is not named stays (contract, Rooms rule 3; supplement 7, rows 27–33).
+ * @throws AppError UNPROCESSABLE_ENTITY naming the key; the limits count what would be there afterwards.
+ */
+export function fieldsAfter(room: RoomFields, update: RoomUpdate): RoomFields {
+  const { defaultAccesses } = update;
+  const { metadataMax, metadataKeyLengthMax, accessesMax, accessIdLengthMax } = ROOM_LIMITS;
+  const accesses = { entriesMax: accessesMax, nameLengthMax: accessIdLengthMax, check: checkScopeSet };
+  return {
+    defaultAccesses:
+      defaultAccesses === undefined ? room.defaultAccesses : checkScopeSet(defaultAccesses ?? [], 'defaultAccesses'),
+    metadata: entriesAfter(room.metadata, update.metadata, {
+      key: 'metadata',
+      entriesMax: metadataMax,
+      nameLengthMax: metadataKeyLengthMax,
+      check: checkMetadataValue,
+    }),
+    usersAccesses: entriesAfter(room.usersAccesses, update.usersAccesses, { key: 'usersAccesses', ...accesses }),
+    groupsAccesses: entriesAfter(room.groupsAccesses, update.groupsAccesses, { key: 'groupsAccesses', ...accesses }),
+  };
+}
+
+/**
+ * The room an upsert makes when there is none: `create`, and `update` on top of it (supplement 1.2). Checks both even when the room exists.
+ * Null when neither gives default accesses, which then only an existing room has.
+ */
+export function newRoomOfUpsert({ update, create }: RoomUpsert): NewRoomFields | null {
+  const defaultAccesses = create?.defaultAccesses ?? update.defaultAccesses ?? null;
+  const room = fieldsOfNew({ ...create, defaultAccesses: defaultAccesses ?? [] });
+  const fields = { ...room, ...fieldsAfter(room, update) };
+  return defaultAccesses === null ? null : fields;
+}
+
+/** Whether an update says anything about who may enter, so that those inside must be looked at again. */
+export function touchesAccesses(update: RoomUpdate): boolean {
+  return update.defaultAccesses !== undefined || update.usersAccesses !== undefined || update.groupsAccesses !== undefined;
+}
+
+const ROOM_QUERY_FIELDS = {
+  roomId: { form: 'plain', operators: { '^': ['string'], ':': ['string'] } },
+  metadata: { form: 'keyed', operators: { ':': ['string'], '^': ['string'] } },
+} as const satisfies QueryFields;
+
+/** What a list of rooms is asked for. Null asks nothing; an empty string or list is asked for, and found nowhere. */
+export interface RoomFilter {
+  readonly organizationId: string | null;
+  /** A user and groups are alternatives to each other; all else must hold together (contract, Rooms rule 2). */
+  readonly userId: string | null;
+  readonly groupIds: readonly string[] | null;
+  readonly clauses: readonly RoomClause[];
+}
+export type RoomClause = Pick<Clause<typeof ROOM_QUERY_FIELDS>, 'field' | 'key' | 'operator' | 'value'>;
+
+/** `metadata.KEY=value`, the spelling of the older listing. */
+const METADATA_PARAMETER = 'metadata.';
+
+/** @throws AppError UNPROCESSABLE_ENTITY naming the parameter, and the column for `query`. */
+export function filterOf(parameters: Readonly<Record<string, unknown>>): RoomFilter {
+  const text = (key: string) => (parameters[key] === undefined ? null : checkText(parameters[key], key));
+  const older = Object.keys(parameters).filter((key) => key.startsWith(METADATA_PARAMETER));
+  return {
+    organizationId: text('organizationId'),
+    userId: text('userId'),
+    groupIds:
+      text('groupIds')
+        ?.split(',')
+        .filter((id) => id !== '') ?? null,
+    clauses: [
+      ...parseQuery(text('query') ?? '', ROOM_QUERY_FIELDS).map(({ field, key, operator, value }) => ({
+        field,
+        key,
+        operator,
+        value,
+      })),
+      ...older.map((parameter) => olderClause(parameter, checkText(parameters[parameter], parameter))),
+    ],
+  };
+}
+
+/** Where a page ended: its last room. */
+export interface Position {
+  readonly createdAt: string;
+  readonly pk: number;
+}
+
+/** Cursors hold a hash of the filter, so that one is not used on another list (supplement 4.4 row 14). */
+export function cursorAfter({ createdAt, pk }: Position, filter: RoomFilter): string {
+  return Buffer.from(JSON.stringify([createdAt, pk, hashOf(filter)])).toString('base64url');
+}
+
+/** @throws AppError UNPROCESSABLE_ENTITY naming `startingAfter`. */
+export function positionAt(cursor: string, filter: RoomFilter): Position {
+  const [createdAt, pk, hash] = cursorParts(cursor);
+  if (typeof createdAt !== 'string' || !ISO.test(createdAt) || Number.isNaN(Date.parse(createdAt)) || !Number.isSafeInteger(pk))
+    throw noCursor();
+  if (hash !== hashOf(filter)) throw valueAtKey('startingAfter', 'is a cursor of a list with other filters');
+  return { createdAt, pk: Number(pk) };
+}
+
+/** A query parameter that is set by being there: `?flag`, `?flag=`, `?flag=true`; `=false` unsets it (supplement 7, rows 23 and 24). */
+export function isFlagSet(value: string | undefined, key: string): boolean {
+  if (value === undefined || value === 'false') return false;
+  if (value === '' || value === 'true') return true;
+  throw valueAtKey(key, 'must be true, false or empty');
+}
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+interface EntriesRule<Value> {
+  readonly key: string;
+  readonly entriesMax: number;
+  readonly nameLengthMax: number;
+  readonly check: (value: unknown, key: string) => Value;
+}
+
+function entriesAfter<Value>(
+  before: Readonly<Record<string, Value>>,
+  patch: Readonly<Record<string, unknown>> | null | undefined,
+  rule: EntriesRule<Value>,
+): Readonly<Record<string, Value>> {
+  if (patch === undefined) return before;
+  if (patch === null) return {};
+  const after: Record<string, Value> = { ...before };
+  for (const [name, value] of Object.entries(patch)) {
+    const key = `${rule.key}.${name}`;
+    checkName(name, key, rule.nameLengthMax);
+    if (value === null) delete after[name];
+    else after[name] = rule.check(value, key);
+  }
+  const entries = Object.keys(after).length;
+  if (entries > rule.entriesMax)
+    throw valueAtKey(rule.key, `may have at most ${rule.entriesMax} entries; it would have ${entries}`);
+  return after;
+}
+
+function refuseNulls(maps: Readonly<Record<string, Readonly<Record<string, unknown>>>>): void {
+  for (const [key, map] of Object.entries(maps)) {
+    for (const [name, value] of Object.entries(map)) {
+      if (value === null) throw valueAtKey(`${key}.${name}`, 'may be null only in an update, where it removes the key');
+    }
+  }
+}
+
+function checkScopeSet(value: unknown, key: string): string[] {
+  return checkScopes(value, key, 'set');
+}
+
+function checkMetadataValue(value: unknown, key: string): string | string[] {
+  const { metadataValueLengthMax, metadataItemsMax } = ROOM_LIMITS;
+  const items: unknown[] = Array.isArray(value) ? value : [value];
+  if (items.length > metadataItemsMax) throw valueAtKey(key, `may have at most ${metadataItemsMax} items`);
+  for (const item of items) {
+    if (typeof item !== 'string') throw valueAtKey(key, 'must be a string or an array of strings');
+    if (item.length > metadataValueLengthMax) throw valueAtKey(key, `must have at most ${metadataValueLengthMax} characters`);
+    if (!isStorableText(item)) throw valueAtKey(key, 'may not hold U+0000 or half of a surrogate pair');
+  }
+  return value as string | string[];
+}
+
+function checkText(value: unknown, key: string): string {
+  if (typeof value !== 'string') throw valueAtKey(key, 'must be given once');
+  if (!isStorableText(value)) throw valueAtKey(key, 'may not hold U+0000 or half of a surrogate pair');
+  return value;
+}
+
+function olderClause(parameter: string, value: string): RoomClause {
+  const key = checkName(parameter.slice(METADATA_PARAMETER.length), parameter, ROOM_LIMITS.metadataKeyLengthMax);
+  return { field: 'metadata', key, operator: ':', value };
+}
+
+function cursorParts(cursor: string): unknown[] {
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    return Array.isArray(parts) ? parts : [];
+  } catch {
+    throw noCursor();
+  }
+}
+
+function noCursor() {
+  return valueAtKey('startingAfter', 'is not a cursor of this list');
+}
+
+function hashOf({ organizationId, userId, groupIds, clauses }: RoomFilter): string {
+  return createHash('sha256')
+    .update(JSON.stringify([organizationId, userId, groupIds, clauses]))
+    .digest('base64url')
+    .slice(0, 16);
+}

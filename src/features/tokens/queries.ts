@@ -1,0 +1,132 @@
+/**
+ * The questions about a credential: is it ours, and does it open this room?
+ *
+ * Claims ↔ token text with one algorithm and one key: the token's own header chooses nothing, and any worker verifies any token
+ * without asking anybody. What the claims allow is decided in `rules.ts`.
+ */
+import { hkdfSync } from 'node:crypto';
+import { errors, jwtVerify, SignJWT } from 'jose';
+import { Compile } from 'typebox/compile';
+import { AppError } from '../../base/errors.ts';
+import type { RoomId } from '../../base/ids.ts';
+import { checkRoomId } from '../../protocol/names.ts';
+import { type Credential, type Entry, entryFor, ISSUER, type RoomForEntry } from './rules.ts';
+import { type Claims, ClaimsShape } from './shapes.ts';
+
+const ALGORITHM = 'HS256';
+/** Longest text taken for a token: what `TOKEN_LIMITS` allow, in base64, with header and signature. */
+const TOKEN_LENGTH_MAX = 16_384;
+/** A worker's clock may run this far behind the one that signed. Expiry has no tolerance: 4109 before it makes clients spin (protocol 2.3). */
+const CLOCK_SKEW_MS = 30_000;
+
+const claimsShape = Compile(ClaimsShape);
+
+export interface TokenVerifierDeps {
+  readonly tokenKey: Uint8Array;
+  nowMs(): number;
+  /** How many verified tokens are remembered; a socket that reconnects or a page of requests then costs no signature. */
+  readonly rememberedMax: number;
+}
+
+/** @throws AppError INVALID_TOKEN with a reason, or TOKEN_EXPIRED for a token that was once good. */
+export type VerifyToken = (token: string) => Promise<Claims>;
+
+/** The key that signs tokens, derived from the secret key: who has the one can make the other, and nobody else. */
+export function tokenKeyFrom(secretKey: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', secretKey, '', 'atrium token signature 1', 32));
+}
+
+export async function signToken(claims: Claims, tokenKey: Uint8Array): Promise<string> {
+  return new SignJWT({ ...claims }).setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' }).sign(tokenKey);
+}
+
+export function makeTokenVerifier(deps: TokenVerifierDeps): VerifyToken {
+  const remembered = new Map<string, Claims>();
+  return async function verifyToken(token) {
+    const claims = remembered.get(token) ?? (await verified(token, deps));
+    if (claims.exp * 1000 <= deps.nowMs()) {
+      remembered.delete(token);
+      throw new AppError('TOKEN_EXPIRED');
+    }
+    if (!remembered.has(token)) remember(remembered, token, claims, deps.rememberedMax);
+    return claims;
+  };
+}
+
+async function verified(token: string, deps: TokenVerifierDeps): Promise<Claims> {
+  if (token.length > TOKEN_LENGTH_MAX) throw new AppError('INVALID_TOKEN', { reason: 'it is too long' });
+  const nowMs = deps.nowMs();
+  try {
+    const { payload } = await jwtVerify(token, deps.tokenKey, {
+      algorithms: [ALGORITHM],
+      typ: 'JWT',
+      issuer: ISSUER,
+      audience: ISSUER,
+      currentDate: new Date(nowMs),
+    });
+    if (!claimsShape.Check(payload)) throw new AppError('INVALID_TOKEN', { reason: 'a claim is missing or malformed' });
+    if (payload.iat * 1000 > nowMs + CLOCK_SKEW_MS) throw new AppError('INVALID_TOKEN', { reason: 'it is from the future' });
+    return payload;
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+function refusalOf(error: unknown): unknown {
+  if (error instanceof errors.JWTExpired) return new AppError('TOKEN_EXPIRED');
+  if (error instanceof errors.JWSSignatureVerificationFailed)
+    return new AppError('INVALID_TOKEN', { reason: 'its signature does not match' });
+  if (error instanceof errors.JOSEAlgNotAllowed) return new AppError('INVALID_TOKEN', { reason: 'its algorithm is not ours' });
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return new AppError('INVALID_TOKEN', { reason: `its claim ${error.claim} does not fit` });
+  if (error instanceof errors.JOSEError) return new AppError('INVALID_TOKEN', { reason: 'it is not a token of ours' });
+  return error;
+}
+
+/** The oldest makes room: a flood of tokens costs verifications, not memory. */
+function remember(remembered: Map<string, Claims>, token: string, claims: Claims, max: number): void {
+  const [oldest] = remembered.keys();
+  if (remembered.size >= max && oldest !== undefined) remembered.delete(oldest);
+  remembered.set(token, claims);
+}
+
+export interface AdmissionDeps {
+  readonly verifyToken: VerifyToken;
+  readonly publicKey: string;
+  /** The room as entry needs it, or null. */
+  findRoom(roomId: RoomId): Promise<RoomForEntry | null>;
+  /** Makes the room without any accesses; resolves with it, or with the one that was made meanwhile. */
+  createRoom(room: { readonly roomId: RoomId; readonly organizationId: string }): Promise<RoomForEntry>;
+}
+
+/** What a client shows when it opens a socket. */
+export type Shown =
+  | { readonly type: 'token'; readonly token: string }
+  | { readonly type: 'public-key'; readonly key: string }
+  | { readonly type: 'none' };
+
+export interface Admission extends Omit<Entry, 'createIn'> {
+  readonly roomId: RoomId;
+  /** When the token expires, in ms since the epoch; Infinity for the public key. */
+  readonly expiresAtMs: number;
+}
+
+/**
+ * Lets a client into a room, or says why not; makes the room when it is new and the client may.
+ * @throws AppError MISSING_TOKEN, INVALID_TOKEN, TOKEN_EXPIRED, INVALID_PUBLIC_KEY, UNPROCESSABLE_ENTITY (the room id), ROOM_NOT_FOUND, UNAUTHORIZED_ROOM_ACCESS.
+ */
+export async function admit(target: { roomId: string; credentials: Shown }, deps: AdmissionDeps): Promise<Admission> {
+  const credential = await credentialOf(target.credentials, deps);
+  const roomId = checkRoomId(target.roomId, 'roomId');
+  const expiresAtMs = credential.kind === 'token' ? credential.claims.exp * 1000 : Number.POSITIVE_INFINITY;
+  const { createIn, ...entry } = entryFor(credential, await deps.findRoom(roomId), roomId);
+  if (createIn !== null) entryFor(credential, await deps.createRoom({ roomId, organizationId: createIn }), roomId); // another organisation may have been quicker
+  return { roomId, ...entry, expiresAtMs };
+}
+
+async function credentialOf(shown: Shown, { verifyToken, publicKey }: AdmissionDeps): Promise<Credential> {
+  if (shown.type === 'none') throw new AppError('MISSING_TOKEN');
+  if (shown.type === 'token') return { kind: 'token', claims: await verifyToken(shown.token) };
+  if (shown.key !== publicKey) throw new AppError('INVALID_PUBLIC_KEY');
+  return { kind: 'public key' };
+}

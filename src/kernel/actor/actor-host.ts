@@ -1,0 +1,158 @@
+/**
+ * The actors alive on this worker.
+ *
+ * Commands wait only while their actor loads or stops; after that each is decided the moment it arrives. The wait is bounded, because a
+ * queue without a limit turns one slow load into a dead worker. One load per actor, however many callers.
+ */
+import type { Clock } from '../../base/clock.ts';
+import { AppError } from '../../base/errors.ts';
+import type { Actor } from './actor.ts';
+
+export interface ActorHostDeps<Command> {
+  readonly clock: Clock;
+  /**
+   * Brings an actor to life. `onLost` is how it says, later, that it lost its ownership or its journal: it is dropped unread,
+   * and the next command loads it anew.
+   */
+  readonly load: (key: string, onLost: () => void) => Promise<Actor<Command>>;
+  /** Most commands that wait for one load. */
+  readonly waitingMax: number;
+  readonly onError: (error: unknown, key: string) => void;
+}
+
+interface Waiting<Command> {
+  run(actor: Actor<Command>): void;
+  fail(error: unknown): void;
+}
+
+interface Slot<Command> {
+  actor: Actor<Command> | null;
+  /** Commands that arrived before the actor was ready, in order. */
+  waiting: Waiting<Command>[];
+  isStopping: boolean;
+  /** Settles, never rejects, when the load is over. */
+  loaded: Promise<void>;
+}
+
+const TICK_EVERY_MS = 1_000;
+
+export class ActorHost<Command> {
+  readonly #deps: ActorHostDeps<Command>;
+  readonly #slots = new Map<string, Slot<Command>>();
+  readonly #stopTicking: () => void;
+  #isClosed = false;
+
+  constructor(deps: ActorHostDeps<Command>) {
+    this.#deps = deps;
+    this.#stopTicking = deps.clock.every(TICK_EVERY_MS, () => this.#tick());
+  }
+
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  /**
+   * Hands `command` to the actor, loading it first if it sleeps. Resolves with its reply.
+   * @throws AppError the refusal; SERVER_STOPPING; ROOM_OVERLOADED when too many wait for the load already. The last two are safe to retry.
+   */
+  async ask(key: string, command: Command): Promise<unknown> {
+    const slot = this.#slotFor(key);
+    if (slot.actor !== null && !slot.isStopping) return slot.actor.act(command);
+    if (slot.waiting.length >= this.#deps.waitingMax) throw new AppError('ROOM_OVERLOADED');
+    return new Promise((resolve, reject) => {
+      slot.waiting.push({ run: (actor) => resolve(act(actor, command)), fail: reject });
+    });
+  }
+
+  /**
+   * The same without an answer, and without waking anybody: false when the actor sleeps. Plain calls all the way, because this is the
+   * path of every socket frame. What waits for a load is bounded by the senders: each has asked to join first, and `ask` is bounded.
+   */
+  tell(key: string, command: Command): boolean {
+    const slot = this.#slots.get(key);
+    if (slot === undefined) return false;
+    if (slot.actor !== null && !slot.isStopping) slot.actor.tell(command);
+    else slot.waiting.push({ run: (actor) => actor.tell(command), fail: () => undefined });
+    return true;
+  }
+
+  /** Stops all actors in order; nothing is loaded any more. Resolves when each has written down its state. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stopTicking();
+    await Promise.all([...this.#slots.values()].map(({ loaded }) => loaded));
+    await Promise.all([...this.#slots].map(([key, slot]) => this.#stop(key, slot)));
+  }
+
+  /** Drops all actors unread: this worker may not speak for them any more. */
+  dropAll(): void {
+    for (const [key, slot] of this.#slots) {
+      slot.actor?.drop();
+      this.#drop(key, slot);
+    }
+  }
+
+  #slotFor(key: string): Slot<Command> {
+    const known = this.#slots.get(key);
+    if (known !== undefined) return known;
+    if (this.#isClosed) throw new AppError('SERVER_STOPPING');
+    const slot: Slot<Command> = { actor: null, waiting: [], isStopping: false, loaded: Promise.resolve() };
+    this.#slots.set(key, slot); // before the first await: one load, however many callers
+    slot.loaded = this.#load(key, slot).catch((error: unknown) => this.#deps.onError(error, key));
+    return slot;
+  }
+
+  async #load(key: string, slot: Slot<Command>): Promise<void> {
+    try {
+      const actor = await this.#deps.load(key, () => this.#drop(key, slot));
+      if (this.#slots.get(key) !== slot) throw new AppError('ROOM_MOVED'); // lost while loading
+      slot.actor = actor;
+      this.#runWaiting(slot, actor);
+    } catch (error) {
+      if (this.#slots.get(key) === slot) this.#slots.delete(key);
+      for (const { fail } of slot.waiting.splice(0)) fail(error);
+      if (!(error instanceof AppError)) throw error;
+    }
+  }
+
+  #runWaiting(slot: Slot<Command>, actor: Actor<Command>): void {
+    for (const { run } of slot.waiting.splice(0)) run(actor);
+  }
+
+  #tick(): void {
+    const nowMs = this.#deps.clock.nowMs();
+    for (const [key, slot] of this.#slots) {
+      if (slot.actor === null || slot.isStopping) continue;
+      slot.actor.tick(nowMs);
+      if (slot.actor.isIdle(nowMs)) this.#stop(key, slot).catch((error: unknown) => this.#deps.onError(error, key));
+    }
+  }
+
+  /** Commands that arrive meanwhile wait, and wake the actor again once it is down. */
+  async #stop(key: string, slot: Slot<Command>): Promise<void> {
+    if (slot.actor === null || slot.isStopping) return;
+    slot.isStopping = true;
+    try {
+      await slot.actor.stop();
+    } finally {
+      if (this.#slots.get(key) === slot) this.#slots.delete(key);
+      this.#wakeAgain(key, slot.waiting.splice(0));
+    }
+  }
+
+  #wakeAgain(key: string, waiting: Waiting<Command>[]): void {
+    if (waiting.length === 0) return;
+    if (this.#isClosed) for (const { fail } of waiting) fail(new AppError('SERVER_STOPPING'));
+    else this.#slotFor(key).waiting.push(...waiting);
+  }
+
+  #drop(key: string, slot: Slot<Command>): void {
+    if (this.#slots.get(key) === slot) this.#slots.delete(key);
+    for (const { fail } of slot.waiting.splice(0)) fail(new AppError('ROOM_MOVED'));
+  }
+}
+
+/** A refusal thrown in the same turn is a rejection to whoever asked. */
+async function act<Command>(actor: Actor<Command>, command: Command): Promise<unknown> {
+  return actor.act(command);
+}

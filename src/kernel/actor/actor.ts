@@ -1,0 +1,18 @@
+/** What the kernel knows of an actor: it acts on commands one at a time, can be idle, and can be stopped in order. */
+export interface Actor<Command> {
+  /**
+   * Decides at once and performs the effects; the promise, if any, is the reply, which may wait for the journal.
+   * @throws AppError the refusal of the command, in the same turn.
+   */
+  act(command: Command): Promise<unknown>;
+  /** The same for commands without an answer: refusals are the actor's own affair. */
+  tell(command: Command): void;
+  /** Called about once a second. */
+  tick(nowMs: number): void;
+  /** True when it has had nothing to do for so long that it may sleep. */
+  isIdle(nowMs: number): boolean;
+  /** This worker may not speak for it any more: forgets what was not told. Afterwards it is never called again. */
+  drop(): void;
+  /** Writes down what is not yet written, gives up ownership. Afterwards it is never called again. */
+  stop(): Promise<void>;
+}

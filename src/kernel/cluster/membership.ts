@@ -1,0 +1,98 @@
+/**
+ * This worker's standing in the cluster: one lease at a time, and a new incarnation whenever one has lapsed.
+ *
+ * A lapsed lease is never renewed, so what was owned under it is dropped first; claims under the new incarnation follow (design §4).
+ */
+import type { Clock, Random } from '../../base/clock.ts';
+import { AppError } from '../../base/errors.ts';
+import type { Incarnation } from '../../base/ids.ts';
+import type { Log } from '../../base/observe.ts';
+import type { Sql } from '../persistence/sql.ts';
+import type { Claim, Ownership, Refusal } from './ownership.ts';
+import { SqlOwnership } from './sql-ownership.ts';
+
+export interface MembershipDeps {
+  readonly db: Sql;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** host:port of this worker's bus. */
+  readonly address: string;
+  /** Drop every actor unread: this worker may not speak for them any more. */
+  readonly onLapsed: () => void;
+}
+
+/** How long to wait before asking again for a lease while the database is away. */
+const REGISTER_AGAIN_MS = 500;
+
+export class Membership implements Ownership {
+  readonly #deps: MembershipDeps;
+  #current: SqlOwnership | null = null;
+  #isOver = false;
+  #cancelRetry: () => void = () => undefined;
+
+  /** Takes the first lease. @throws AppError DATABASE_UNAVAILABLE */
+  static async join(deps: MembershipDeps): Promise<Membership> {
+    const membership = new Membership(deps);
+    await membership.#register();
+    return membership;
+  }
+
+  private constructor(deps: MembershipDeps) {
+    this.#deps = deps;
+  }
+
+  get incarnation(): Incarnation {
+    return this.#standing().incarnation;
+  }
+
+  /** Whether this worker holds a lease and may answer for its actors. */
+  get isStanding(): boolean {
+    return this.#current !== null && this.#current.duty !== 'stop';
+  }
+
+  claim(stream: number): Promise<Claim | Refusal> {
+    return this.#standing().claim(stream);
+  }
+
+  async release(stream: number, options: { epoch: number; numbersNext: number }): Promise<void> {
+    await this.#current?.release(stream, options); // without a lease there is nothing left to give up
+  }
+
+  /** Declares all other workers dead; only where something else proves it, as the lock on DATA_DIR does. */
+  fenceAllOthers(): Promise<void> {
+    return this.#standing().fenceAllOthers();
+  }
+
+  /** The end in order; stop all actors before. */
+  async leave(): Promise<void> {
+    this.#isOver = true;
+    this.#cancelRetry();
+    await this.#current?.retire();
+    this.#current = null;
+  }
+
+  async #register(): Promise<void> {
+    this.#current = await SqlOwnership.register({ ...this.#deps, onLapsed: () => this.#lapsed() });
+    this.#deps.log.debug({ incarnation: this.#current.incarnation }, 'lease taken');
+  }
+
+  #lapsed(): void {
+    this.#current = null;
+    this.#deps.onLapsed();
+    this.#registerAgain();
+  }
+
+  #registerAgain(): void {
+    if (this.#isOver) return;
+    this.#register().catch((error: unknown) => {
+      this.#deps.log.warn({ err: error }, 'no lease yet');
+      this.#cancelRetry = this.#deps.clock.after(REGISTER_AGAIN_MS, () => this.#registerAgain());
+    });
+  }
+
+  #standing(): SqlOwnership {
+    if (this.#current === null) throw new AppError('DATABASE_UNAVAILABLE', { reason: 'this worker holds no lease at the moment' });
+    return this.#current;
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * The authority on who owns an actor: worker leases and actor epochs, in the database only.
+ *
+ * A claim raises the epoch before the journal is read; every append is fenced by that epoch. A lapsed lease is never
+ * renewed: the worker takes a new incarnation and drops its actors (design §4; reliability 2.a).
+ */
+import type { Incarnation } from '../../base/ids.ts';
+
+export interface Claim {
+  readonly stream: number;
+  readonly epoch: number;
+  /** First number of the block of actor numbers that this claim reserved (protocol §4: never the same number twice). */
+  readonly numbersFrom: number;
+}
+
+/** How many numbers one claim reserves; a room that needs more reserves them through its journal. */
+export const NUMBERS_PER_CLAIM = 1_000;
+
+/** `gone`: no such actor. `owned`: a live worker has it. */
+export type Refusal = { readonly refused: 'gone' } | { readonly refused: 'owned'; readonly by: Incarnation };
+
+export interface Ownership {
+  readonly incarnation: Incarnation;
+  /**
+   * Raises the epoch and takes the actor.
+   * @throws AppError SERVER_STOPPING when this worker's own lease is over, DATABASE_UNAVAILABLE; both are safe to retry.
+   */
+  claim(stream: number): Promise<Claim | Refusal>;
+  /** Gives the actor up in order; `numbersNext` returns the unused rest of the block. */
+  release(stream: number, options: { epoch: number; numbersNext: number }): Promise<void>;
+}

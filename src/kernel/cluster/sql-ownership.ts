@@ -1,0 +1,211 @@
+/**
+ * Ownership in the database: this worker's lease, and the claims it makes under it.
+ *
+ * One lease per worker, not one per actor. It is renewed on the same event loop that runs the actors, so a loop that is stuck does not
+ * renew. It never comes back once it has lapsed: this object is then finished, and the worker goes on under a new one (reliability 2.a).
+ */
+import type { Clock, Random } from '../../base/clock.ts';
+import { AppError } from '../../base/errors.ts';
+import { asIncarnation, type Incarnation } from '../../base/ids.ts';
+import type { Log } from '../../base/observe.ts';
+import { named, type Query, type Sql, sql } from '../persistence/sql.ts';
+import { type Duty, dutyAt, LEASE } from './lease.ts';
+import { type Claim, NUMBERS_PER_CLAIM, type Ownership, type Refusal } from './ownership.ts';
+
+export interface SqlOwnershipDeps {
+  readonly db: Sql;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** host:port of this worker's bus. */
+  readonly address: string;
+  /** The lease is gone: drop every actor unread and register anew. Called once, also when another worker fenced this one. */
+  readonly onLapsed: () => void;
+}
+
+/** A claim can meet an owner that died just now, and a rival that claims first; each is worth one more look, not a loop. */
+const CLAIM_ATTEMPTS_MAX = 3;
+
+export class SqlOwnership implements Ownership {
+  readonly incarnation: Incarnation;
+  readonly #deps: SqlOwnershipDeps;
+  #renewalSentMs: number;
+  #isRenewing = false;
+  #isOver = false;
+  readonly #stopRenewing: () => void;
+  #cancelDeadline: () => void;
+
+  /** Takes a lease under a new incarnation. @throws AppError DATABASE_UNAVAILABLE */
+  static async register(deps: SqlOwnershipDeps): Promise<SqlOwnership> {
+    const incarnation = asIncarnation(deps.random.uuid());
+    const sentMs = deps.clock.monotonicMs();
+    await deps.db.query(sql`
+      insert into worker_lease (incarnation, address, lease_until)
+      values (${incarnation}, ${deps.address}, clock_timestamp() + ${LEASE.lastsMs} * interval '1 millisecond')`);
+    return new SqlOwnership(deps, { incarnation, sentMs });
+  }
+
+  private constructor(deps: SqlOwnershipDeps, lease: { incarnation: Incarnation; sentMs: number }) {
+    this.incarnation = lease.incarnation;
+    this.#deps = deps;
+    this.#renewalSentMs = lease.sentMs;
+    this.#cancelDeadline = this.#awaitDeadline();
+    this.#stopRenewing = deps.clock.every(LEASE.renewEveryMs, () => void this.#renew());
+  }
+
+  /** Whether this worker may answer for its actors at this moment; ask right before an answer leaves (reliability 2.c, "Reads"). */
+  get duty(): Duty {
+    if (this.#isOver) return 'stop';
+    return dutyAt(this.#deps.clock.monotonicMs(), { renewalSentMs: this.#renewalSentMs });
+  }
+
+  /** @throws AppError as the port says; ROOM_MOVED when rivals keep claiming it first, safe to retry. */
+  async claim(stream: number): Promise<Claim | Refusal> {
+    for (let attempt = 1; attempt <= CLAIM_ATTEMPTS_MAX; attempt++) {
+      const claim = await this.#tryClaim(stream);
+      if (claim !== null) return claim;
+      const [found] = await this.#deps.db.query(ownerQuery(stream, this.incarnation));
+      if (found === undefined) return { refused: 'gone' };
+      if (!found.holdsLease) this.#lapse('fenced by another worker');
+      const { owner } = found;
+      const isFree = owner === null || found.isFenced || (found.isExpired && (await this.fence(owner, 'expired')));
+      if (!isFree) return { refused: 'owned', by: owner };
+    }
+    throw new AppError('ROOM_MOVED'); // others claim it faster than we can look
+  }
+
+  async #tryClaim(stream: number): Promise<Claim | null> {
+    this.#mustServe();
+    const [claim] = await this.#deps.db.query(claimQuery(stream, this.incarnation));
+    this.#mustServe(); // the answer may have come after the lease; the claim is then as good as fenced
+    return claim ?? null;
+  }
+
+  #mustServe(): void {
+    if (this.duty === 'stop') throw new AppError('SERVER_STOPPING');
+  }
+
+  async release(stream: number, { epoch, numbersNext }: { epoch: number; numbersNext: number }): Promise<void> {
+    await this.#deps.db.query(sql`
+      update actor_owner
+         set owner = null,
+             numbers_next = greatest(${numbersNext}, numbers_next - ${NUMBERS_PER_CLAIM})  -- never below the block of this claim
+       where stream = ${stream} and epoch = ${epoch} and owner = ${this.incarnation}`);
+  }
+
+  /**
+   * Declares a worker dead, for good: its actors may be claimed at once. `dead` needs proof, such as the exit of its process; `expired` asks the
+   * database whether its lease has run out. Returns false when it has not.
+   */
+  async fence(incarnation: Incarnation, because: 'dead' | 'expired'): Promise<boolean> {
+    const proof = because === 'dead' ? sql`true` : isExpired('worker_lease');
+    const rows = await this.#deps.db.query(sql`
+      update worker_lease set fenced_at = coalesce(fenced_at, clock_timestamp())
+       where incarnation = ${incarnation} and (fenced_at is not null or ${proof})
+      returning 1`);
+    return rows.length > 0;
+  }
+
+  /** Declares all other workers dead. Only where something else proves it: the lock on DATA_DIR does, in embedded mode. */
+  async fenceAllOthers(): Promise<void> {
+    await this.#deps.db.query(sql`
+      update worker_lease set fenced_at = clock_timestamp() where incarnation <> ${this.incarnation} and fenced_at is null`);
+  }
+
+  /** The end in order: others may take at once what was not released. Stop all actors before. */
+  async retire(): Promise<void> {
+    this.#end();
+    await this.fence(this.incarnation, 'dead');
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#isRenewing || this.#isOver) return;
+    this.#isRenewing = true;
+    const sentMs = this.#deps.clock.monotonicMs();
+    try {
+      const rows = await this.#deps.db.query(renewQuery(this.incarnation));
+      if (rows.length === 0) this.#lapse('fenced by another worker');
+      else this.#renewed(sentMs);
+    } catch (error) {
+      this.#deps.log.warn({ err: error, incarnation: this.incarnation }, 'lease renewal failed');
+    } finally {
+      this.#isRenewing = false;
+    }
+  }
+
+  /** An answer that comes after the deadline changes nothing: the actors are gone. */
+  #renewed(sentMs: number): void {
+    if (this.duty === 'stop') return;
+    this.#renewalSentMs = sentMs;
+    this.#cancelDeadline();
+    this.#cancelDeadline = this.#awaitDeadline();
+  }
+
+  #awaitDeadline(): () => void {
+    const { clock } = this.#deps;
+    const remainingMs = this.#renewalSentMs + LEASE.servesForMs - clock.monotonicMs();
+    return clock.after(Math.max(0, Math.ceil(remainingMs)), () => this.#lapse('not renewed in time'));
+  }
+
+  #lapse(why: string): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#deps.log.warn({ incarnation: this.incarnation, why }, 'lease lapsed');
+    this.#deps.onLapsed();
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#stopRenewing();
+    this.#cancelDeadline();
+  }
+}
+
+/**
+ * One row, one statement. It waits for appends on their way (they hold the row for share), so all they wrote can be read afterwards.
+ * The lease of the claimer is part of the guard: who was fenced claims nothing.
+ */
+function claimQuery(stream: number, self: Incarnation): Query<Claim> {
+  return named(
+    'ownership.claim',
+    sql<Claim>`
+    update actor_owner o
+       set epoch = o.epoch + 1, owner = ${self}, numbers_next = o.numbers_next + ${NUMBERS_PER_CLAIM}
+     where o.stream = ${stream}
+       and (o.owner is null or o.owner = ${self}
+            or exists (select from worker_lease w where w.incarnation = o.owner and w.fenced_at is not null))
+       and exists (select from worker_lease me where me.incarnation = ${self} and me.fenced_at is null and me.lease_until > clock_timestamp())
+    returning o.stream, o.epoch, o.numbers_next - ${NUMBERS_PER_CLAIM} as "numbersFrom"`,
+  );
+}
+
+interface FoundOwner {
+  readonly owner: Incarnation | null;
+  readonly isFenced: boolean;
+  readonly isExpired: boolean;
+  readonly holdsLease: boolean;
+}
+
+function ownerQuery(stream: number, self: Incarnation): Query<FoundOwner> {
+  return sql<FoundOwner>`
+    select o.owner, coalesce(w.fenced_at is not null, false) as "isFenced", coalesce(${isExpired('w')}, false) as "isExpired",
+           exists (select from worker_lease me where me.incarnation = ${self} and me.fenced_at is null and me.lease_until > clock_timestamp())
+             as "holdsLease"
+      from actor_owner o left join worker_lease w on w.incarnation = o.owner
+     where o.stream = ${stream}`;
+}
+
+function isExpired(table: 'worker_lease' | 'w'): Query {
+  const grace = sql`clock_timestamp() - ${LEASE.graceMs} * interval '1 millisecond'`;
+  return { text: `${table}.lease_until < ${grace.text}`, values: grace.values };
+}
+
+function renewQuery(self: Incarnation): Query {
+  return named(
+    'ownership.renew',
+    sql`
+    update worker_lease set lease_until = clock_timestamp() + ${LEASE.lastsMs} * interval '1 millisecond'
+     where incarnation = ${self} and fenced_at is null and lease_until > clock_timestamp()
+    returning 1`,
+  );
+}

@@ -1,0 +1,104 @@
+/** The statements of the journal. The fence is in here: why each clause stands is said beside it. */
+
+import { concat } from '../../base/binary.ts';
+import { crc32 } from '../../base/crc32.ts';
+import type { JournalEntry } from './journal.ts';
+import { named, type Query, sql } from './sql.ts';
+
+/** An entry and its checksum, ready to be written. */
+interface Checked {
+  readonly entry: JournalEntry;
+  readonly crc: number;
+}
+
+const utf8 = new TextEncoder();
+
+/** Over the row's numbers too, so that a payload under a wrong version or stream is found. */
+export function entryCrc({ stream, version, count, epoch, payload }: JournalEntry): number {
+  return crc32(payload, crc32(utf8.encode(`${stream} ${version} ${count} ${epoch} `)));
+}
+
+/**
+ * Inserts the entries whose epoch still rules their stream and returns the streams of those it inserted.
+ *
+ * `for share` conflicts with the update of a claim: either this commits first and the claimer, who waits, reads what it wrote; or it waits for
+ * the claim, sees the new epoch and inserts nothing. `where exists (… epoch …)` or a foreign key alone lost 2,111 and 1,869 acknowledged
+ * changes in 3,000 takeovers (reliability 2.b). Rows are locked in order of their streams, so two batches never wait for each other.
+ */
+export function appendQuery(entries: readonly Checked[]): Query<{ stream: number }> {
+  return named('journal.append', appendText(entries, sql`for share of o`));
+}
+
+/** The same, but a row that somebody else holds is left out instead of waited for: one stuck actor does not hold up the others. */
+export function appendWithoutWaitingQuery(entries: readonly Checked[]): Query<{ stream: number }> {
+  return named('journal.append-without-waiting', appendText(entries, sql`for share of o skip locked`));
+}
+
+/** The payloads travel as one value and are cut up there: as an array they would go as hex, three times slower for 100 KB entries. */
+function appendText(entries: readonly Checked[], lock: Query): Query<{ stream: number }> {
+  const column = (pick: (one: Checked) => number): number[] => entries.map(pick);
+  const starts: number[] = [];
+  let end = 1; // SQL counts bytes from 1
+  for (const { entry } of entries) {
+    starts.push(end);
+    end += entry.payload.length;
+  }
+  return sql<{ stream: number }>`
+    with batch as (
+      select * from unnest(
+        ${column(({ entry }) => entry.stream)}::bigint[], ${column(({ entry }) => entry.version)}::bigint[],
+        ${column(({ entry }) => entry.count)}::int[], ${column(({ entry }) => entry.epoch)}::bigint[],
+        ${column(({ crc }) => crc)}::int[], ${starts}::int[], ${column(({ entry }) => entry.payload.length)}::int[]
+      ) as b (stream, version, count, epoch, crc, start, size)
+    ), ruled as (
+      select o.stream from actor_owner o join batch b on b.stream = o.stream and b.epoch = o.epoch order by o.stream ${lock}
+    )
+    insert into journal (stream, version, count, epoch, crc, payload)
+    select b.stream, b.version, b.count, b.epoch, b.crc, substring(${concat(entries.map(({ entry }) => entry.payload))}::bytea from b.start for b.size)
+      from batch b join ruled using (stream)
+        on conflict (stream, version) do nothing
+    returning stream`;
+}
+
+export interface Found {
+  readonly stream: number;
+  readonly ownerEpoch: number;
+  /** Of the row at the entry's version; null when there is none. */
+  readonly epoch: number | null;
+  readonly count: number | null;
+  readonly crc: number | null;
+}
+
+/** What the database holds in the place of these entries; no row for a stream that is gone. */
+export function foundQuery(entries: readonly Checked[]): Query<Found> {
+  return sql<Found>`
+    select o.stream, o.epoch as "ownerEpoch", j.epoch, j.count, j.crc
+      from unnest(${entries.map(({ entry }) => entry.stream)}::bigint[], ${entries.map(({ entry }) => entry.version)}::bigint[]) as b (stream, version)
+      join actor_owner o on o.stream = b.stream
+      left join journal j on j.stream = b.stream and j.version = b.version`;
+}
+
+type Row = Omit<JournalEntry, 'stream'> & { readonly crc: number };
+
+export function readQuery(stream: number, { after, limit }: { after: number; limit: number }): Query<Row> {
+  return named(
+    'journal.read',
+    sql<Row>`
+    select version, count, epoch, crc, payload from journal where stream = ${stream} and version > ${after} order by version limit ${limit}`,
+  );
+}
+
+/**
+ * Whatever the caller believes, nothing newer than the older of the two snapshots goes: with one snapshot damaged, the journal still leads on from
+ * the other (invariant I3). With a single snapshot the journal stays whole.
+ */
+export function trimQuery(stream: number, { version, limit }: { version: number; limit: number }): Query {
+  return sql`
+    delete from journal
+     where stream = ${stream} and version in (
+       select j.version from journal j
+        where j.stream = ${stream} and j.version <= ${version}
+          and j.version <= (select s.version from snapshots s where s.stream = ${stream} order by s.version desc offset 1 limit 1)
+        order by j.version limit ${limit})
+    returning 1`;
+}

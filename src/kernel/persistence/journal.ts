@@ -1,0 +1,35 @@
+/**
+ * The journal port: what was decided, in order, before anybody is told.
+ *
+ * One stream per actor, named by its number. An entry holds `count` changes ending at `version`; versions of one
+ * stream are gap-free. Bytes are opaque here. Every append is fenced by the epoch under which its actor was
+ * claimed: after a takeover the old owner's appends write nothing (design §4; reliability 2.b).
+ */
+
+export interface JournalEntry {
+  /** Number of the actor whose stream this is. */
+  readonly stream: number;
+  /** Epoch of the claim under which the changes were decided. */
+  readonly epoch: number;
+  /** Version after the last change of this entry. */
+  readonly version: number;
+  /** How many changes the payload holds: versions `version - count + 1` to `version`. */
+  readonly count: number;
+  readonly payload: Uint8Array;
+}
+
+/** `committed`: durable. `fenced`: another epoch rules this stream; nothing of the entry was written. */
+export type AppendOutcome = 'committed' | 'fenced';
+
+export interface Journal {
+  /**
+   * Makes the entry durable; resolves when its commit is known. Entries of one stream must be appended in version order, and the
+   * next only after the one before has resolved. While the database is away the promise waits: an unknown outcome is
+   * retried with the same rows until it is known, never guessed.
+   */
+  append(entry: JournalEntry): Promise<AppendOutcome>;
+  /** The entries of a stream whose version is greater than `version`, oldest first; throws ROOM_UNREADABLE on a gap or a wrong checksum. */
+  readAfter(stream: number, version: number): Promise<JournalEntry[]>;
+  /** Deletes entries up to and including `version`. Call only below a committed snapshot pointer. */
+  trim(stream: number, version: number): Promise<void>;
+}

@@ -1,0 +1,22 @@
+/**
+ * The outbox port: events written in the transaction of the change they tell of, relayed after its commit.
+ * At least once per consumer; consumers drop repeats by event id.
+ */
+import type { JsonObject } from '../../base/json.ts';
+import type { Sql } from './sql.ts';
+
+export interface OutboxEvent {
+  readonly id: number;
+  readonly type: string;
+  readonly payload: JsonObject;
+}
+
+/** Handles one event inside the relay's transaction: what it writes through `sql` commits with the event's removal. */
+export type OutboxConsumer = (event: OutboxEvent, sql: Sql) => Promise<void>;
+
+export interface Outbox {
+  /** Writes an event through the caller's transaction. */
+  add(sql: Sql, event: Omit<OutboxEvent, 'id'>): Promise<void>;
+  /** Call after the commit: relays at once instead of at the next poll. */
+  nudge(): void;
+}

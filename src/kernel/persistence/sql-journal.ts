@@ -1,0 +1,224 @@
+/**
+ * The journal in Postgres: one row per entry, many entries per commit, every row fenced.
+ *
+ * Group commit without a window: one batch is in flight per worker, and what gathers meanwhile is the next one (measured at 5,000 changes a
+ * second: p50 0.6 ms, against 3.4 ms with a window of 5 ms). It knows no actors, only their streams and epochs (reliability 2.b, 2.c).
+ */
+import type { Clock } from '../../base/clock.ts';
+import { AppError } from '../../base/errors.ts';
+import type { Log } from '../../base/observe.ts';
+import type { AppendOutcome, Journal, JournalEntry } from './journal.ts';
+import { appendQuery, appendWithoutWaitingQuery, entryCrc, foundQuery, readQuery, trimQuery } from './journal-queries.ts';
+import type { Sql } from './sql.ts';
+
+export interface SqlJournalDeps {
+  readonly db: Sql;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Entries of one commit. More makes everybody wait longer for the slowest disk write; fewer wastes commits. */
+export const BATCH_ENTRIES_MAX = 512;
+/** A batch ends before the entry that would take it past this, unless it is the first. */
+export const BATCH_BYTES_MAX = 1024 * 1024;
+/** Bytes that wait for the database, all streams together; past it, appends are refused rather than memory lost. */
+export const PENDING_BYTES_MAX = 64 * 1024 * 1024;
+const RETRY_FIRST_MS = 20;
+const RETRY_MS_MAX = 1_000;
+const HELD_MS = 100;
+const READ_ROWS = 2_000;
+/** One statement deletes so many rows: about 10 ms, during which it holds nobody up. */
+const TRIM_ROWS = 5_000;
+
+/** An entry on its way, with the two ends of its promise. */
+interface Waiting {
+  readonly entry: JournalEntry;
+  readonly crc: number;
+  readonly resolve: (outcome: AppendOutcome) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class SqlJournal implements Journal {
+  readonly #deps: SqlJournalDeps;
+  /** Not yet sent, or sent with an outcome that is still unknown; the latter stay in front. */
+  #queue: Waiting[] = [];
+  readonly #streams = new Set<number>();
+  #pendingBytes = 0;
+  #isRunning = false;
+  #retryMs = 0;
+  /** Their actors' rows are locked by a stranger; each is tried again on its own timer. */
+  readonly #held = new Set<Waiting>();
+  /** A batch ran into such a lock: until all are free, no batch waits for one. */
+  #avoidsLocks = false;
+  #isClosed = false;
+
+  constructor(deps: SqlJournalDeps) {
+    this.#deps = deps;
+  }
+
+  async append(entry: JournalEntry): Promise<AppendOutcome> {
+    if (this.#isClosed) throw new AppError('SERVER_STOPPING');
+    // Two entries of one stream in one batch could leave a gap between them; the port forbids it.
+    if (this.#streams.has(entry.stream)) throw new Error(`stream ${entry.stream} has an append under way already`);
+    if (this.#pendingBytes + entry.payload.length > PENDING_BYTES_MAX) throw new AppError('ROOM_OVERLOADED');
+    this.#streams.add(entry.stream);
+    this.#pendingBytes += entry.payload.length;
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ entry, crc: entryCrc(entry), resolve, reject });
+      this.#wake();
+    });
+  }
+
+  async readAfter(stream: number, version: number): Promise<JournalEntry[]> {
+    const entries: JournalEntry[] = [];
+    for (let after = version; ; after = entries.at(-1)!.version) {
+      const rows = await this.#deps.db.query(readQuery(stream, { after, limit: READ_ROWS }));
+      for (const { crc, ...entry } of rows) {
+        const reached = entries.at(-1)?.version ?? version;
+        mustFollow({ stream, ...entry }, { crc, reached, isFirst: entries.length === 0 });
+        entries.push({ stream, ...entry });
+      }
+      if (rows.length < READ_ROWS) return entries;
+    }
+  }
+
+  async trim(stream: number, version: number): Promise<void> {
+    for (;;) {
+      const rows = await this.#deps.db.query(trimQuery(stream, { version, limit: TRIM_ROWS }));
+      if (rows.length < TRIM_ROWS) return;
+    }
+  }
+
+  /** The end of the process: what waits for a database that is away is given up, its outcome unknown. */
+  close(): void {
+    this.#isClosed = true;
+    this.#giveUp();
+  }
+
+  /** Starts the flusher unless it runs; what the rest of this turn appends still joins the first batch. */
+  #wake(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    this.#deps.clock.soon(() => void this.#run());
+  }
+
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const unknown = await this.#write(this.#takeBatch());
+      this.#queue.unshift(...unknown);
+      if (this.#isClosed) this.#giveUp();
+      else if (unknown.length > 0) await this.#pause();
+      else this.#retryMs = 0;
+    }
+    this.#isRunning = false;
+  }
+
+  #giveUp(): void {
+    for (const waiting of [...this.#queue.splice(0), ...this.#held]) this.#settle(waiting, new AppError('DATABASE_UNAVAILABLE'));
+  }
+
+  #takeBatch(): Waiting[] {
+    let bytes = 0;
+    let size = 0;
+    for (const { entry } of this.#queue) {
+      bytes += entry.payload.length;
+      if (size > 0 && (bytes > BATCH_BYTES_MAX || size === BATCH_ENTRIES_MAX)) break;
+      size++;
+    }
+    return this.#queue.splice(0, size);
+  }
+
+  /** Writes one batch, settles what is known, returns what must be tried again with the same rows. Never rejects. */
+  async #write(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
+    const makeQuery = this.#avoidsLocks ? appendWithoutWaitingQuery : appendQuery;
+    let absent: readonly Waiting[] = batch;
+    try {
+      const written = new Set((await this.#deps.db.query(makeQuery(batch))).map(({ stream }) => stream));
+      for (const waiting of batch) if (written.has(waiting.entry.stream)) this.#settle(waiting, 'committed');
+      absent = batch.filter(({ entry }) => !written.has(entry.stream));
+      if (absent.length > 0) await this.#ask(absent);
+      this.#avoidsLocks = this.#held.size > 0;
+      return [];
+    } catch (error) {
+      return this.#failed(absent, error);
+    }
+  }
+
+  /**
+   * An entry that an insert did not return is fenced, or was there before: then the commit of an earlier attempt was good and only its answer
+   * lost. Each row is compared, because a batch may have been written by an attempt that held other rows too.
+   */
+  async #ask(absent: readonly Waiting[]): Promise<void> {
+    const rows = await this.#deps.db.query(foundQuery(absent));
+    const found = new Map(rows.map((row) => [row.stream, row]));
+    for (const waiting of absent) {
+      const { entry, crc } = waiting;
+      const row = found.get(entry.stream);
+      if (row === undefined)
+        this.#settle(waiting, 'fenced'); // the actor was deleted
+      else if (row.crc === crc && row.epoch === entry.epoch && row.count === entry.count) this.#settle(waiting, 'committed');
+      else if (row.ownerEpoch !== entry.epoch) this.#settle(waiting, 'fenced');
+      else if (row.crc === null)
+        this.#hold(waiting); // its actor's row is locked by a stranger
+      else {
+        this.#deps.log.error(
+          { stream: entry.stream, version: entry.version, epoch: entry.epoch },
+          'journal holds another entry of this version',
+        );
+        this.#settle(waiting, 'fenced'); // memory has left the path of what is durable: the actor must be read again
+      }
+    }
+  }
+
+  /** Tries one entry again later while the others go on. */
+  #hold(waiting: Waiting): void {
+    this.#held.add(waiting);
+    this.#deps.clock.after(HELD_MS, () => {
+      this.#queue.unshift(waiting);
+      this.#wake();
+    });
+  }
+
+  async #failed(batch: readonly Waiting[], error: unknown): Promise<readonly Waiting[]> {
+    if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
+      const { reason, sqlState } = error.facts;
+      this.#deps.log.warn({ reason, sqlState, entries: batch.length }, 'append waits for the database');
+      this.#avoidsLocks ||= sqlState === LOCK_NOT_AVAILABLE;
+      return batch;
+    }
+    if (batch.length === 1) {
+      this.#deps.log.error({ err: error, stream: batch[0]!.entry.stream }, 'append refused');
+      this.#settle(batch[0]!, error);
+      return [];
+    }
+    const unknown: Waiting[] = []; // one of them is at fault; only that one pays
+    for (const waiting of batch) unknown.push(...(await this.#write([waiting])));
+    return unknown;
+  }
+
+  #settle(waiting: Waiting, outcome: unknown): void {
+    const { entry, resolve, reject } = waiting;
+    this.#held.delete(waiting);
+    this.#streams.delete(entry.stream);
+    this.#pendingBytes -= entry.payload.length;
+    if (outcome === 'committed' || outcome === 'fenced') resolve(outcome);
+    else reject(outcome);
+  }
+
+  #pause(): Promise<void> {
+    this.#retryMs = Math.min(RETRY_MS_MAX, Math.max(RETRY_FIRST_MS, this.#retryMs * 2));
+    return new Promise((resolve) => this.#deps.clock.after(this.#retryMs, resolve));
+  }
+}
+
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** An entry may begin before `version` only when it is the first: a snapshot may fall inside it. */
+function mustFollow(entry: JournalEntry, { crc, reached, isFirst }: { crc: number; reached: number; isFirst: boolean }): void {
+  const before = entry.version - entry.count;
+  if (isFirst ? before > reached : before !== reached) {
+    throw new AppError('ROOM_UNREADABLE', { reason: `its journal goes from version ${reached} to ${before + 1}` });
+  }
+  if (entryCrc(entry) !== crc)
+    throw new AppError('ROOM_UNREADABLE', { reason: `the journal entry of version ${entry.version} is damaged` });
+}

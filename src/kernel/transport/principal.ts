@@ -1,0 +1,62 @@
+/** Who is asking: from the Authorization header to a principal. It does not know how tokens are signed, nor what a user may do where. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { AppError } from '../../base/errors.ts';
+import type { Need } from './route.ts';
+import type { HttpRequest } from './server.ts';
+
+/** `token` holds the verified claims; the kernel does not look inside. */
+export type Principal =
+  | { readonly kind: 'secret' }
+  | { readonly kind: 'public' }
+  | { readonly kind: 'user'; readonly token: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'none' };
+
+export type Authenticate = (request: Pick<HttpRequest, 'headers'>, need: Need) => Principal | Promise<Principal>;
+
+export interface AuthenticateOptions {
+  readonly secretKey: string;
+  readonly publicKey: string;
+  /** The claims of a valid token. @throws AppError INVALID_TOKEN or TOKEN_EXPIRED. */
+  readonly verifyToken: (token: string) => Promise<Readonly<Record<string, unknown>>>;
+}
+
+const BEARER = /^Bearer +(\S+) *$/i;
+
+/** What the header `Authorization: Bearer …` carries; null without one, or with another scheme. */
+export function bearerOf(headers: HttpRequest['headers']): string | null {
+  return BEARER.exec(headers.authorization ?? '')?.[1] ?? null;
+}
+
+/** The check for every route (contract, "Authentication" and "Errors"; supplement 7 rows 1–4). */
+export function makeAuthenticate({ secretKey, publicKey, verifyToken }: AuthenticateOptions): Authenticate {
+  const isSecretKey = keyCheck(secretKey);
+  const isPublicKey = keyCheck(publicKey);
+
+  const requireSecret = (bearer: string | null): Principal => {
+    if (bearer === null) throw new AppError('MISSING_SECRET_KEY');
+    if (bearer.startsWith('pk_')) throw new AppError('WRONG_KEY_USED');
+    if (!isSecretKey(bearer)) throw new AppError('INVALID_SECRET_KEY');
+    return { kind: 'secret' };
+  };
+
+  return (request, need) => {
+    if (need === 'none') return { kind: 'none' };
+    const bearer = bearerOf(request.headers);
+    if (need === 'secret') return requireSecret(bearer);
+    if (bearer === null) throw new AppError('MISSING_TOKEN');
+    if (bearer.startsWith('sk_')) return requireSecret(bearer);
+    if (!bearer.startsWith('pk_')) return verifyToken(bearer).then((token) => ({ kind: 'user', token }));
+    if (!isPublicKey(bearer)) throw new AppError('INVALID_PUBLIC_KEY');
+    return { kind: 'public' };
+  };
+}
+
+/** Compares digests, whose length does not depend on the key, in constant time (reliability 2.g 3). */
+export function keyCheck(key: string): (candidate: string) => boolean {
+  const digest = sha256(key);
+  return (candidate) => timingSafeEqual(sha256(candidate), digest);
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,171 @@
+/**
+ * A route as data: where it answers, what it needs, takes and gives, and the function in between.
+ *
+ * `api.ts` matches, authenticates and validates before the function runs, and turns what it returns or throws into an answer;
+ * `openapi.ts` reads the same data. This module does nothing, it only holds the types together.
+ */
+import type { Static, TSchema } from 'typebox';
+import type { Principal } from './principal.ts';
+import type { HttpRequest } from './server.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** secret: the secret key. none: anybody. Else a right that the secret key implies and that `authorize` checks for users. */
+export type Need = 'secret' | 'none' | `${'room' | 'storage' | 'comments' | 'personal'}:${'read' | 'write'}`;
+
+/** Bytes as one array, `application/octet-stream`. @see bytes */
+interface BytesBody {
+  readonly kind: 'bytes';
+  readonly bytesMax: number;
+}
+/** Bytes as they arrive, `application/octet-stream`; the route counts them. */
+interface StreamBody {
+  readonly kind: 'stream';
+}
+/** JSON with bounds of its own. */
+interface JsonBody<Schema extends TSchema> {
+  readonly kind: 'json';
+  readonly schema: Schema;
+  readonly limits: Partial<JsonLimits>;
+}
+
+export interface JsonLimits {
+  readonly bytesMax: number;
+  /** Objects and arrays within each other. */
+  readonly depthMax: number;
+  /** Keys of all objects together. */
+  readonly keysMax: number;
+}
+
+interface EmptyReply {
+  readonly kind: 'empty';
+  readonly status: 200 | 204;
+}
+interface BytesReply {
+  readonly kind: 'bytes-reply';
+  readonly contentType: string;
+}
+
+/** A schema alone means JSON. */
+export type BodySpec = TSchema | BytesBody | StreamBody | JsonBody<TSchema>;
+export type ReplySpec = TSchema | EmptyReply | BytesReply;
+
+/** A body of bytes up to `bytesMax`, or a reply of bytes of some content type. */
+export function bytes(body: { bytesMax: number }): BytesBody;
+export function bytes(contentType: string): BytesReply;
+export function bytes(of: { bytesMax: number } | string): BytesBody | BytesReply {
+  return typeof of === 'string' ? { kind: 'bytes-reply', contentType: of } : { kind: 'bytes', bytesMax: of.bytesMax };
+}
+
+export const stream = (): StreamBody => ({ kind: 'stream' });
+
+/** A JSON body whose bounds differ from those of the server. */
+export function json<Schema extends TSchema>(schema: Schema, limits: Partial<JsonLimits>): JsonBody<Schema> {
+  return { kind: 'json', schema, limits };
+}
+
+export const empty = (status: 200 | 204): EmptyReply => ({ kind: 'empty', status });
+
+type BodyOf<Body> = Body extends BytesBody
+  ? Uint8Array
+  : Body extends StreamBody
+    ? AsyncIterable<Uint8Array>
+    : Body extends JsonBody<infer Schema>
+      ? Static<Schema>
+      : Body extends TSchema
+        ? Static<Body>
+        : undefined;
+
+type ReplyOf<Reply> = Reply extends EmptyReply
+  ? void
+  : Reply extends BytesReply
+    ? Uint8Array | AsyncIterable<Uint8Array>
+    : Reply extends TSchema
+      ? Static<Reply>
+      : never;
+
+/** A reply with headers of its own. Made by `withHeaders`. */
+export class Dressed<Value> {
+  readonly value: Value;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(value: Value, headers: Readonly<Record<string, string>>) {
+    this.value = value;
+    this.headers = headers;
+  }
+}
+
+/** Adds headers (names in lower case) to what a handler returns: `return withHeaders(room, { 'x-lb-warn': '…' })`. */
+export function withHeaders<Value>(value: Value, headers: Readonly<Record<string, string>>): Dressed<Value> {
+  return new Dressed(value, headers);
+}
+
+interface Input<Params, Query, Body> {
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  readonly principal: Principal;
+  /** For what is not in the data: `aborted`, `remoteAddress`, headers. */
+  readonly request: HttpRequest;
+}
+
+interface RouteFacts {
+  readonly method: Method;
+  /** Parameters as `:name`. */
+  readonly path: `/${string}`;
+  /** Older paths with the same parameters. */
+  readonly aliases?: readonly `/${string}`[];
+  readonly needs: Need;
+  readonly summary: string;
+  /** Heading in the OpenAPI document. */
+  readonly tag: string;
+}
+
+type Value<Schema> = Schema extends TSchema ? Static<Schema> : Readonly<Record<string, never>>;
+
+export interface Route<Deps, Params, Query, Body, Reply> extends RouteFacts {
+  /** An object schema; integers are read from the text. Absent where the path has none. */
+  readonly params?: Params;
+  /**
+   * An object schema. Integers, numbers and booleans are read from the text, `?flag` alone is true, defaults are filled in. Parameters
+   * it does not name are ignored, unless it says `additionalProperties`: then they are handed on as text.
+   */
+  readonly query?: Query;
+  /** Absent: a body that is sent anyway is not read. */
+  readonly body?: Body;
+  readonly reply: Reply;
+  handle(
+    input: Input<Value<Params>, Value<Query>, BodyOf<Body>>,
+    deps: Deps,
+  ): Promise<ReplyOf<Reply> | Dressed<ReplyOf<Reply>>> | ReplyOf<Reply> | Dressed<ReplyOf<Reply>>;
+}
+
+/** `routeFor<Deps>()({ … })`: the handler's input and reply are typed by the schemas beside it. */
+export function routeFor<Deps>() {
+  return <
+    Params extends TSchema | undefined = undefined,
+    Query extends TSchema | undefined = undefined,
+    Body extends BodySpec | undefined = undefined,
+    Reply extends ReplySpec = ReplySpec,
+  >(
+    route: Route<Deps, Params, Query, Body, Reply>,
+  ): Route<Deps, Params, Query, Body, Reply> => route;
+}
+
+/** A route with its dependencies inside: what the table holds. */
+export interface BoundRoute extends RouteFacts {
+  readonly params?: TSchema | undefined;
+  readonly query?: TSchema | undefined;
+  readonly body?: BodySpec | undefined;
+  readonly reply: ReplySpec;
+  /** `input` must have been validated against the schemas above. */
+  run(input: Input<unknown, unknown, unknown>): unknown;
+}
+
+export function bindRoute<Deps, Params extends TSchema | undefined, Query extends TSchema | undefined, Body extends BodySpec | undefined, Reply extends ReplySpec>(
+  route: Route<Deps, Params, Query, Body, Reply>,
+  deps: Deps,
+): BoundRoute {
+  type Checked = Input<Value<Params>, Value<Query>, BodyOf<Body>>;
+  return { ...route, run: (input) => route.handle(input as Checked, deps) };
+}

@@ -1,0 +1,91 @@
+/**
+ * All that an SDK client may send (protocol §4.1): text frames to typed messages, everything checked here once.
+ *
+ * Unknown message codes are dropped, not refused: closing on them would stop a newer client for good.
+ */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { fromBase64 } from '../base/binary.ts';
+import { AppError } from '../base/errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
+import { parseBoundedJson } from '../base/bounded-json.ts';
+import { checkOps, type Op } from './storage-ops.ts';
+
+export type ClientMessage =
+  | { readonly type: 'presence'; readonly data: JsonObject; readonly targetActor: number | null }
+  | { readonly type: 'broadcast'; readonly event: Json }
+  | { readonly type: 'storage.fetch' }
+  | { readonly type: 'storage.change'; readonly ops: readonly Op[] }
+  | { readonly type: 'ydoc.fetch'; readonly guid: string; readonly vector: Uint8Array }
+  | { readonly type: 'ydoc.change'; readonly guid: string; readonly update: Uint8Array };
+
+/** Most messages in one frame; an SDK client sends a handful. */
+const MESSAGES_PER_FRAME_MAX = 1_000;
+/** Longest guid of a subdocument; Yjs makes UUIDs. */
+const GUID_CHARACTERS_MAX = 128;
+
+const Guid = Type.Optional(Type.String({ maxLength: GUID_CHARACTERS_MAX }));
+
+const SHAPES = {
+  100: Type.Object({ data: Type.Record(Type.String(), Type.Unknown()), targetActor: Type.Optional(Type.Integer()) }),
+  103: Type.Object({ event: Type.Unknown() }),
+  200: Type.Object({}),
+  201: Type.Object({ ops: Type.Array(Type.Unknown()) }),
+  300: Type.Object({ vector: Type.String(), guid: Guid }),
+  301: Type.Object({ update: Type.String(), guid: Guid, v2: Type.Optional(Type.Boolean()) }),
+} as const;
+
+type Code = keyof typeof SHAPES;
+type Fields<Key extends Code> = Static<(typeof SHAPES)[Key]>;
+
+const READERS: { readonly [Key in Code]: (fields: Fields<Key>) => ClientMessage } = {
+  100: (fields) => ({ type: 'presence', data: fields.data as JsonObject, targetActor: fields.targetActor ?? null }),
+  103: (fields) => ({ type: 'broadcast', event: fields.event as Json }),
+  200: () => ({ type: 'storage.fetch' }),
+  201: (fields) => ({ type: 'storage.change', ops: checkOps(fields.ops) }),
+  300: (fields) => ({ type: 'ydoc.fetch', guid: fields.guid ?? '', vector: bytesOf('vector', fields.vector) }),
+  301: readYdocChange,
+};
+
+const CHECKS = new Map(Object.entries(SHAPES).map(([code, shape]) => [Number(code), Compile(shape)]));
+
+/**
+ * The messages of one text frame: an array of objects, or one object.
+ * @throws AppError FRAME_INVALID naming the message and the reason; then none of the frame counts.
+ */
+export function decodeSdkFrame(text: string): ClientMessage[] {
+  const frame = parseBoundedJson(text);
+  const parts = Array.isArray(frame) ? frame : [frame];
+  if (parts.length > MESSAGES_PER_FRAME_MAX) throw new AppError('FRAME_INVALID', { reason: `more than ${MESSAGES_PER_FRAME_MAX} messages in one frame` });
+  const messages: ClientMessage[] = [];
+  for (const part of parts) {
+    if (!isJsonObject(part) || typeof part['type'] !== 'number') throw new AppError('FRAME_INVALID', { reason: 'a message is not an object with a numeric type' });
+    const message = decodeMessage(part['type'], part);
+    if (message !== null) messages.push(message);
+  }
+  return messages;
+}
+
+function decodeMessage(code: number, fields: JsonObject): ClientMessage | null {
+  const check = CHECKS.get(code);
+  if (check === undefined) return null;
+  if (!check.Check(fields)) {
+    const [error] = check.Errors(fields);
+    throw new AppError('FRAME_INVALID', { reason: `message ${code}${error?.instancePath ?? ''} ${error?.message ?? 'has the wrong shape'}` });
+  }
+  // The check above is what makes the fields fit the reader of the same code.
+  const read = READERS[code as Code] as (checked: JsonObject) => ClientMessage;
+  return read(fields);
+}
+
+/** V2 updates are refused: decoding hostile ones cannot be bounded in time (reliability 2.f, yjs#687). */
+function readYdocChange(fields: Fields<301>): ClientMessage {
+  if (fields.v2 === true) throw new AppError('YJS_UPDATE_INVALID', { reason: 'the V2 encoding is not accepted; leave useV2Encoding_experimental off' });
+  return { type: 'ydoc.change', guid: fields.guid ?? '', update: bytesOf('update', fields.update) };
+}
+
+function bytesOf(field: string, text: string): Uint8Array {
+  const bytes = fromBase64(text);
+  if (bytes === null) throw new AppError('FRAME_INVALID', { reason: `${field} is not base64` });
+  return bytes;
+}

@@ -1,0 +1,134 @@
+/**
+ * All that a room tells its clients, once as meaning and once per client kind as bytes.
+ *
+ * The room speaks in `ServerMessage`s; what an SDK client reads as JSON (protocol §4.2) and a y-websocket client as binary
+ * frames is decided here, so one decision serves both kinds.
+ */
+import { toBase64 } from '../base/binary.ts';
+import type { Json, JsonObject } from '../base/json.ts';
+import type { CompactNode, Op } from './storage-ops.ts';
+import { awarenessFrame, permissionDeniedFrame, syncStep1Frame, syncStep2Frame, updateFrame } from './yjs-frames.ts';
+
+/** What other clients learn of a user; id and info are absent for anonymous ones (protocol 4.3). */
+export interface RoomUser {
+  readonly id?: string;
+  readonly info?: JsonObject;
+  readonly scopes: readonly string[];
+}
+
+export type ServerMessage =
+  | { readonly type: 'room.state'; readonly actor: number; readonly scopes: readonly string[]; readonly users: Readonly<Record<string, RoomUser>> }
+  | { readonly type: 'user.joined'; readonly actor: number; readonly user: RoomUser }
+  | { readonly type: 'user.left'; readonly actor: number }
+  /** `targetActor` marks a full presence; without it the data is a patch. */
+  | { readonly type: 'presence'; readonly actor: number; readonly data: JsonObject; readonly targetActor: number | null }
+  /** `actor` −1: sent over REST. */
+  | { readonly type: 'event'; readonly actor: number; readonly event: Json }
+  | { readonly type: 'storage.state'; readonly nodes: readonly CompactNode[] }
+  | { readonly type: 'storage.ops'; readonly ops: readonly Op[] }
+  | { readonly type: 'storage.rejected'; readonly opIds: readonly string[]; readonly reason: string }
+  | { readonly type: 'ydoc.state'; readonly guid: string; readonly update: Uint8Array; readonly vector: Uint8Array; readonly hash: string }
+  | { readonly type: 'ydoc.update'; readonly guid: string; readonly update: Uint8Array; readonly hash: string }
+  /** Tells SDK clients what the document hashes to now; they call themselves synchronized when theirs is the same. */
+  | { readonly type: 'ydoc.hash'; readonly guid: string; readonly hash: string }
+  /** Asks a y-websocket client for what this state vector lacks. */
+  | { readonly type: 'ydoc.question'; readonly guid: string; readonly vector: Uint8Array }
+  | { readonly type: 'ydoc.denied'; readonly guid: string; readonly reason: string }
+  /** y-protocols awareness states, for y-websocket clients; SDK clients see the same as presence. */
+  | { readonly type: 'awareness'; readonly update: Uint8Array };
+
+/** Messages that may be dropped for a slow reader: the next one says all that this one said. */
+export function isDroppable(message: ServerMessage): boolean {
+  return message.type === 'presence' ? message.targetActor === null : message.type === 'awareness';
+}
+
+/** Messages that must be a frame of their own: a bare object for 104, and 299 because development clients throw on it (protocol 3.2, 5.8). */
+export function standsAlone(message: ServerMessage): boolean {
+  return message.type === 'room.state' || message.type === 'storage.rejected';
+}
+
+/** One or more JSON objects joined by commas, ready to stand in an array; null when SDK clients are not told this. */
+export function encodeForSdk(message: ServerMessage): string | null {
+  switch (message.type) {
+    case 'room.state':
+      return JSON.stringify({ type: 104, actor: message.actor, nonce: String(message.actor), scopes: message.scopes, users: message.users, meta: {} });
+    case 'user.joined':
+      return JSON.stringify({ type: 101, actor: message.actor, ...message.user });
+    case 'user.left':
+      return JSON.stringify({ type: 102, actor: message.actor });
+    case 'presence':
+      return JSON.stringify({ type: 100, actor: message.actor, data: message.data, targetActor: message.targetActor ?? undefined });
+    case 'event':
+      return JSON.stringify({ type: 103, actor: message.actor, event: message.event });
+    case 'storage.state':
+      return encodeStorageState(message.nodes);
+    case 'storage.ops':
+      return JSON.stringify({ type: 201, ops: message.ops });
+    case 'storage.rejected':
+      return JSON.stringify({ type: 299, opIds: message.opIds, reason: message.reason });
+    case 'ydoc.state':
+      return encodeYdoc({ ...message, isSync: true, stateVector: toBase64(message.vector) });
+    case 'ydoc.update':
+      return encodeYdoc({ ...message, isSync: false, stateVector: null });
+    case 'ydoc.hash':
+      return encodeYdoc({ ...message, update: EMPTY_UPDATE, isSync: false, stateVector: null });
+    case 'ydoc.question':
+    case 'ydoc.denied':
+    case 'awareness':
+      return null;
+    default:
+      return message satisfies never;
+  }
+}
+
+/** The binary frame of a y-websocket client; null when such clients are not told this. */
+export function encodeForYjs(message: ServerMessage): Uint8Array | null {
+  switch (message.type) {
+    case 'ydoc.state':
+      return syncStep2Frame(message.update);
+    case 'ydoc.update':
+      return updateFrame(message.update);
+    case 'ydoc.question':
+      return syncStep1Frame(message.vector);
+    case 'ydoc.denied':
+      return permissionDeniedFrame(message.reason);
+    case 'awareness':
+      return awarenessFrame(message.update);
+    default:
+      return null;
+  }
+}
+
+/** The V1 encoding of no change at all. */
+const EMPTY_UPDATE = new Uint8Array([0, 0]);
+
+/** Nodes per 210 message: keeps any one JSON object a client must hold at once small; chunks may be cut anywhere (protocol 4.4). */
+const NODES_PER_CHUNK = 2_000;
+
+function encodeStorageState(nodes: readonly CompactNode[]): string {
+  let text = '';
+  for (let from = 0; from < nodes.length; from += NODES_PER_CHUNK) {
+    text += `${JSON.stringify({ type: 210, nodes: nodes.slice(from, from + NODES_PER_CHUNK) })},`;
+  }
+  return `${text}{"type":211}`;
+}
+
+interface YdocFields {
+  readonly guid: string;
+  readonly update: Uint8Array;
+  readonly isSync: boolean;
+  readonly stateVector: string | null;
+  readonly hash: string;
+}
+
+function encodeYdoc({ guid, update, isSync, stateVector, hash }: YdocFields): string {
+  return JSON.stringify({
+    type: 300,
+    update: toBase64(update),
+    isSync,
+    stateVector,
+    guid: guid === '' ? undefined : guid,
+    v2: false,
+    remoteSnapshotHash: hash,
+  });
+}

@@ -1,0 +1,198 @@
+/**
+ * Storage as it travels (protocol §5.1–5.2, 5.7): ops, nodes, text, and the check of all that a client sends.
+ *
+ * Knows nothing of a room's state: whether an op has an effect is decided in `room/storage`.
+ */
+import Type, { type Static, type TProperties } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { AppError } from '../base/errors.ts';
+import { isForbiddenKey, isJsonObject, type Json, type JsonObject } from '../base/json.ts';
+import { inside, textDataProblem, VALUE_CHARACTERS_MAX, type ValueProblem, valueProblem } from './storage-values.ts';
+
+/** Kinds of nodes. */
+export const CRDT = { OBJECT: 0, LIST: 1, MAP: 2, REGISTER: 3, TEXT: 4, FILE: 5 } as const;
+
+/** Codes of ops. UNKNOWN stands for every code that this build does not know; clients never send it. */
+export const OP = {
+  UNKNOWN: 0,
+  SET_PARENT_KEY: 1,
+  CREATE_LIST: 2,
+  UPDATE_OBJECT: 3,
+  CREATE_OBJECT: 4,
+  DELETE_CRDT: 5,
+  DELETE_OBJECT_KEY: 6,
+  CREATE_MAP: 7,
+  CREATE_REGISTER: 8,
+  CREATE_TEXT: 9,
+  UPDATE_TEXT: 10,
+  CREATE_FILE: 11,
+} as const;
+
+export const ROOT_ID = 'root';
+
+const AnyJson = Type.Unsafe<Json>(Type.Unknown());
+const AnyObject = Type.Unsafe<JsonObject>(Type.Record(Type.String(), Type.Unknown()));
+/** `<actor>:<n>`. Nothing else may become an id: a node called ACK would be deleted by every ignored ack (protocol 5.4). */
+const NewId = Type.String({ pattern: '^\\d{1,15}:\\d{1,15}$' });
+const AnyId = Type.String({ pattern: '^(?:root|\\d{1,15}:\\d{1,15})$' });
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+export const FileData = Type.Object(
+  {
+    id: Type.String({ pattern: '^fl_[A-Za-z0-9_-]{21}$' }),
+    name: Type.String({ maxLength: 1_024 }),
+    size: Count,
+    mimeType: Type.String({ maxLength: 256 }),
+  },
+  { additionalProperties: false },
+);
+export type FileData = Static<typeof FileData>;
+
+/** A run of text and the attributes it carries, if any. */
+export type TextSegment = readonly [text: string] | readonly [text: string, attributes: JsonObject];
+export type LiveTextData = readonly TextSegment[];
+const LiveTextData = Type.Unsafe<LiveTextData>(
+  Type.Array(Type.Union([Type.Tuple([Type.String()]), Type.Tuple([Type.String(), AnyObject])])),
+);
+
+/** Offsets and lengths are UTF-16 code units; a null attribute in `format` removes it. */
+export const TextOperation = Type.Union([
+  Type.Object({ type: Type.Literal('insert'), index: Count, text: Type.String(), attributes: Type.Optional(AnyObject) }),
+  Type.Object({ type: Type.Literal('delete'), index: Count, length: Count }),
+  Type.Object({ type: Type.Literal('format'), index: Count, length: Count, attributes: AnyObject }),
+]);
+export type TextOperation = Static<typeof TextOperation>;
+
+/** What all ops share. An op with an opId is its sender's own; to everybody else it goes without (protocol 5.4). */
+function op<const Code extends number, Fields extends TProperties>(type: Code, fields: Fields) {
+  return Type.Object({ type: Type.Literal(type), opId: Type.Optional(NewId), ...fields });
+}
+
+function createOp<const Code extends number, Fields extends TProperties>(type: Code, fields: Fields) {
+  const intent = Type.Optional(Type.Union([Type.Literal('set'), Type.Literal('push')]));
+  return op(type, { id: NewId, parentId: AnyId, parentKey: Type.String(), intent, deletedId: Type.Optional(NewId), ...fields });
+}
+
+const CreateList = createOp(OP.CREATE_LIST, {});
+const CreateMap = createOp(OP.CREATE_MAP, {});
+const CreateObject = createOp(OP.CREATE_OBJECT, { data: AnyObject });
+const CreateRegister = createOp(OP.CREATE_REGISTER, { data: AnyJson });
+const CreateText = createOp(OP.CREATE_TEXT, { data: LiveTextData, version: Count });
+const CreateFile = createOp(OP.CREATE_FILE, { data: FileData });
+const SetParentKey = op(OP.SET_PARENT_KEY, { id: AnyId, parentKey: Type.String() });
+const UpdateObject = op(OP.UPDATE_OBJECT, { id: AnyId, data: AnyObject });
+const DeleteCrdt = op(OP.DELETE_CRDT, { id: AnyId });
+const DeleteObjectKey = op(OP.DELETE_OBJECT_KEY, { id: AnyId, key: Type.String() });
+/** `version` is set by us: the version of the text once the op is applied. */
+const UpdateText = op(OP.UPDATE_TEXT, { id: AnyId, baseVersion: Count, version: Type.Optional(Count), ops: Type.Array(TextOperation) });
+
+const KNOWN = [
+  CreateList, CreateMap, CreateObject, CreateRegister, CreateText, CreateFile,
+  SetParentKey, UpdateObject, DeleteCrdt, DeleteObjectKey, UpdateText,
+] as const;
+
+export type CreateTextOp = Static<typeof CreateText>;
+export type CreateOp =
+  | Static<typeof CreateList>
+  | Static<typeof CreateMap>
+  | Static<typeof CreateObject>
+  | Static<typeof CreateRegister>
+  | CreateTextOp
+  | Static<typeof CreateFile>;
+export type SetParentKeyOp = Static<typeof SetParentKey>;
+export type UpdateObjectOp = Static<typeof UpdateObject>;
+export type DeleteCrdtOp = Static<typeof DeleteCrdt>;
+export type DeleteObjectKeyOp = Static<typeof DeleteObjectKey>;
+export type UpdateTextOp = Static<typeof UpdateText>;
+/** Of an op whose code we do not know only the id is kept, to acknowledge it. */
+export interface UnknownOp {
+  readonly type: typeof OP.UNKNOWN;
+  readonly opId?: string;
+}
+
+export type Op = CreateOp | SetParentKeyOp | UpdateObjectOp | DeleteCrdtOp | DeleteObjectKeyOp | UpdateTextOp | UnknownOp;
+
+/** A node as it stands in a snapshot for clients (protocol 4.4). */
+export type CompactNode =
+  | readonly [id: typeof ROOT_ID, data: JsonObject]
+  | readonly [id: string, type: typeof CRDT.OBJECT, parentId: string, parentKey: string, data: JsonObject]
+  | readonly [id: string, type: typeof CRDT.LIST, parentId: string, parentKey: string]
+  | readonly [id: string, type: typeof CRDT.MAP, parentId: string, parentKey: string]
+  | readonly [id: string, type: typeof CRDT.REGISTER, parentId: string, parentKey: string, data: Json]
+  | readonly [id: string, type: typeof CRDT.TEXT, parentId: string, parentKey: string, data: LiveTextData, version: number]
+  | readonly [id: string, type: typeof CRDT.FILE, parentId: string, parentKey: string, data: FileData];
+
+interface Child {
+  readonly parentId: string;
+  readonly parentKey: string;
+}
+
+/** The full form of a node (protocol 5.1); only the root has no parent. */
+export type SerializedCrdt =
+  | { readonly type: typeof CRDT.OBJECT; readonly data: JsonObject }
+  | (Child & { readonly type: typeof CRDT.OBJECT; readonly data: JsonObject })
+  | (Child & { readonly type: typeof CRDT.LIST })
+  | (Child & { readonly type: typeof CRDT.MAP })
+  | (Child & { readonly type: typeof CRDT.REGISTER; readonly data: Json })
+  | (Child & { readonly type: typeof CRDT.TEXT; readonly data: LiveTextData; readonly version: number })
+  | (Child & { readonly type: typeof CRDT.FILE; readonly data: FileData });
+
+const CHECKS = new Map<number, ReturnType<typeof Compile>>(KNOWN.map((shape) => [shape.properties.type.const, Compile(shape)]));
+
+/**
+ * The ops of one message, each with its opId. Fields that we do not know travel along, for newer clients.
+ * @throws AppError FRAME_INVALID naming the op and the reason
+ */
+export function checkOps(value: unknown): Op[] {
+  if (!Array.isArray(value)) throw new AppError('FRAME_INVALID', { reason: 'ops is not an array' });
+  return value.map(checkOp);
+}
+
+function checkOp(value: unknown, at: number): Op {
+  if (!isJsonObject(value) || typeof value['type'] !== 'number') throw refusal(at, '', 'is not an object with a number as type');
+  const check = CHECKS.get(value['type']);
+  if (check === undefined) return typeof value['opId'] === 'string' ? { type: OP.UNKNOWN, opId: value['opId'] } : { type: OP.UNKNOWN };
+  if (!check.Check(value)) {
+    const [error] = check.Errors(value);
+    throw refusal(at, error?.instancePath ?? '', error?.message ?? 'has the wrong shape');
+  }
+  if (value['opId'] === undefined) throw refusal(at, '/opId', 'is missing');
+  const checked = value as Op;
+  const problem = problemOf(checked);
+  if (problem !== null) throw refusal(at, problem.pointer, problem.reason);
+  return checked;
+}
+
+function refusal(at: number, pointer: string, reason: string): AppError {
+  return new AppError('FRAME_INVALID', { reason: `op ${at}${pointer} ${reason}` });
+}
+
+/** What the shapes cannot say: how large values are, and that no key reaches a prototype. */
+function problemOf(checked: Op): ValueProblem | null {
+  switch (checked.type) {
+    case OP.CREATE_OBJECT:
+    case OP.UPDATE_OBJECT:
+    case OP.CREATE_REGISTER:
+      return inside('/data', valueProblem(checked.data)) ?? keyProblem(checked);
+    case OP.CREATE_TEXT:
+      return inside('/data', textDataProblem(checked.data)) ?? keyProblem(checked);
+    case OP.UPDATE_TEXT:
+      return inside('/ops', textOperationsProblem(checked.ops));
+    default:
+      return keyProblem(checked);
+  }
+}
+
+function keyProblem(checked: Op): ValueProblem | null {
+  const key = 'parentKey' in checked ? checked.parentKey : 'key' in checked ? checked.key : '';
+  if (key.length > VALUE_CHARACTERS_MAX) return { pointer: '', reason: `names a key of more than ${VALUE_CHARACTERS_MAX} characters` };
+  return isForbiddenKey(key) ? { pointer: '', reason: `names the key "${key}", which is not allowed` } : null;
+}
+
+function textOperationsProblem(operations: readonly TextOperation[]): ValueProblem | null {
+  for (const [at, operation] of operations.entries()) {
+    const problem = operation.type === 'delete' || operation.attributes === undefined ? null : valueProblem(operation.attributes);
+    if (problem !== null) return inside(`/${at}/attributes`, problem);
+  }
+  return null;
+}

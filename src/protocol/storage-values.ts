@@ -1,0 +1,82 @@
+/**
+ * How large a value in Storage may be, and which keys it may have (supplement 1.9, reliability 2.f).
+ *
+ * Says what is wrong and where; who refuses, and with which error, is the caller's matter.
+ */
+import { JSON_DEPTH_MAX } from '../base/bounded-json.ts';
+import { isForbiddenKey, type Json, type JsonObject } from '../base/json.ts';
+import { pointerSegment } from '../base/json-pointer.ts';
+import type { LiveTextData } from './storage-ops.ts';
+
+/** Size of one plain JSON value, of the static members of one object, or of one text: characters of JSON, roughly. */
+export const VALUE_CHARACTERS_MAX = 2 * 1024 * 1024;
+/** Keys in one such value, at all depths. */
+export const VALUE_KEYS_MAX = 10_000;
+
+/** Why a value may not be stored, and where in it the reason lies. */
+export interface ValueProblem {
+  readonly pointer: string;
+  readonly reason: string;
+}
+
+const TOO_LONG = `is longer than ${VALUE_CHARACTERS_MAX} characters`;
+
+/** Why a plain JSON value may not be stored, or null: too deep, too large, too many keys, a forbidden key, a number that JSON cannot write. */
+export function valueProblem(value: Json): ValueProblem | null {
+  return measure(value, 1, { keys: 0, characters: 0 });
+}
+
+/** Text and the attributes of each run count apart: a long text may have more attributed runs than a value may have keys. */
+export function textDataProblem(data: LiveTextData): ValueProblem | null {
+  let characters = 0;
+  for (const [at, [text, attributes]] of data.entries()) {
+    characters += text.length;
+    const problem = attributes === undefined ? null : valueProblem(attributes);
+    if (problem !== null) return inside(`/${at}/1`, problem);
+  }
+  return characters > VALUE_CHARACTERS_MAX ? { pointer: '', reason: TOO_LONG } : null;
+}
+
+/** The same problem, seen from the value around. */
+export function inside(pointer: string, problem: ValueProblem | null): ValueProblem | null {
+  return problem === null ? null : { pointer: pointer + problem.pointer, reason: problem.reason };
+}
+
+interface Tally {
+  keys: number;
+  characters: number;
+}
+
+/** One walk for all limits; the recursion ends at the depth limit. */
+function measure(value: Json, depth: number, tally: Tally): ValueProblem | null {
+  if (typeof value !== 'object' || value === null) return measureScalar(value, tally);
+  if (depth > JSON_DEPTH_MAX) return { pointer: '', reason: `is nested deeper than ${JSON_DEPTH_MAX}` };
+  tally.characters += 3;
+  return Array.isArray(value) ? measureItems(value as readonly Json[], depth, tally) : measureMembers(value as JsonObject, depth, tally);
+}
+
+function measureScalar(value: null | boolean | number | string, tally: Tally): ValueProblem | null {
+  tally.characters += typeof value === 'string' ? value.length + 3 : 5;
+  if (tally.characters > VALUE_CHARACTERS_MAX) return { pointer: '', reason: TOO_LONG };
+  return typeof value === 'number' && !Number.isFinite(value) ? { pointer: '', reason: 'is not a finite number' } : null;
+}
+
+function measureItems(items: readonly Json[], depth: number, tally: Tally): ValueProblem | null {
+  for (let at = 0; at < items.length; at += 1) {
+    const problem = measure(items[at]!, depth + 1, tally);
+    if (problem !== null) return inside(`/${at}`, problem);
+  }
+  return null;
+}
+
+function measureMembers(members: JsonObject, depth: number, tally: Tally): ValueProblem | null {
+  for (const key of Object.keys(members)) {
+    if (isForbiddenKey(key)) return { pointer: '', reason: `has the key "${key}", which is not allowed` };
+    tally.keys += 1;
+    tally.characters += key.length + 3;
+    if (tally.keys > VALUE_KEYS_MAX) return { pointer: '', reason: `has more than ${VALUE_KEYS_MAX} keys` };
+    const problem = measure(members[key]!, depth + 1, tally);
+    if (problem !== null) return inside(pointerSegment(key), problem);
+  }
+  return null;
+}

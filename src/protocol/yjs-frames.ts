@@ -1,0 +1,123 @@
+/**
+ * The binary frames of y-websocket: y-protocols sync (0), awareness (1), auth (2) and query-awareness (3).
+ *
+ * Only the framing: what an update or a state vector holds is not looked at here. Awareness entries are opened, because the room
+ * checks whose they are.
+ */
+import * as decoding from 'lib0/decoding';
+import * as encoding from 'lib0/encoding';
+import { AppError } from '../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../base/json.ts';
+
+const SYNC = 0;
+const AWARENESS = 1;
+const AUTH = 2;
+const QUERY_AWARENESS = 3;
+
+const STEP_1 = 0;
+const STEP_2 = 1;
+const UPDATE = 2;
+
+const PERMISSION_DENIED = 0;
+
+export type YjsClientFrame =
+  | { readonly type: 'step1'; readonly vector: Uint8Array }
+  /** Step 2 and update frames carry the same: bytes to merge. */
+  | { readonly type: 'update'; readonly update: Uint8Array }
+  | { readonly type: 'awareness'; readonly update: Uint8Array }
+  | { readonly type: 'query-awareness' };
+
+/** One awareness state as it travels; null says that the client is gone. */
+export interface AwarenessState {
+  readonly clientId: number;
+  readonly clock: number;
+  readonly state: JsonObject | null;
+}
+
+/** Most states one awareness message may hold; a provider sends its own, or a few it speaks for. */
+const AWARENESS_STATES_MAX = 100;
+
+/** @throws AppError FRAME_INVALID */
+export function decodeYjsFrame(frame: Uint8Array): YjsClientFrame {
+  return guarded(() => {
+    const decoder = decoding.createDecoder(frame);
+    const type = decoding.readVarUint(decoder);
+    switch (type) {
+      case SYNC:
+        return decodeSync(decoder);
+      case AWARENESS:
+        return { type: 'awareness', update: decoding.readVarUint8Array(decoder) };
+      case QUERY_AWARENESS:
+        return { type: 'query-awareness' };
+      default:
+        throw new AppError('FRAME_INVALID', { reason: `message type ${type} is not known` });
+    }
+  });
+}
+
+function decodeSync(decoder: decoding.Decoder): YjsClientFrame {
+  const step = decoding.readVarUint(decoder);
+  const bytes = decoding.readVarUint8Array(decoder);
+  if (step === STEP_1) return { type: 'step1', vector: bytes };
+  if (step === STEP_2 || step === UPDATE) return { type: 'update', update: bytes };
+  throw new AppError('FRAME_INVALID', { reason: `sync step ${step} is not known` });
+}
+
+/** @throws AppError FRAME_INVALID */
+export function decodeAwareness(update: Uint8Array): AwarenessState[] {
+  return guarded(() => {
+    const decoder = decoding.createDecoder(update);
+    const count = decoding.readVarUint(decoder);
+    if (count > AWARENESS_STATES_MAX) throw new AppError('FRAME_INVALID', { reason: `more than ${AWARENESS_STATES_MAX} awareness states` });
+    const states: AwarenessState[] = [];
+    for (let index = 0; index < count; index += 1) {
+      const clientId = decoding.readVarUint(decoder);
+      const clock = decoding.readVarUint(decoder);
+      const state: unknown = JSON.parse(decoding.readVarString(decoder));
+      if (state !== null && !isJsonObject(state)) throw new AppError('FRAME_INVALID', { reason: 'an awareness state is neither an object nor null' });
+      states.push({ clientId, clock, state });
+    }
+    return states;
+  });
+}
+
+export function encodeAwareness(states: readonly AwarenessState[]): Uint8Array {
+  const encoder = encoding.createEncoder();
+  encoding.writeVarUint(encoder, states.length);
+  for (const { clientId, clock, state } of states) {
+    encoding.writeVarUint(encoder, clientId);
+    encoding.writeVarUint(encoder, clock);
+    encoding.writeVarString(encoder, JSON.stringify(state));
+  }
+  return encoding.toUint8Array(encoder);
+}
+
+export const syncStep1Frame = (vector: Uint8Array): Uint8Array => frameOf([SYNC, STEP_1], vector);
+export const syncStep2Frame = (update: Uint8Array): Uint8Array => frameOf([SYNC, STEP_2], update);
+export const updateFrame = (update: Uint8Array): Uint8Array => frameOf([SYNC, UPDATE], update);
+export const awarenessFrame = (update: Uint8Array): Uint8Array => frameOf([AWARENESS], update);
+
+export function permissionDeniedFrame(reason: string): Uint8Array {
+  const encoder = encoding.createEncoder();
+  encoding.writeVarUint(encoder, AUTH);
+  encoding.writeVarUint(encoder, PERMISSION_DENIED);
+  encoding.writeVarString(encoder, reason);
+  return encoding.toUint8Array(encoder);
+}
+
+function frameOf(head: readonly number[], body: Uint8Array): Uint8Array {
+  const encoder = encoding.createEncoder();
+  for (const part of head) encoding.writeVarUint(encoder, part);
+  encoding.writeVarUint8Array(encoder, body);
+  return encoding.toUint8Array(encoder);
+}
+
+/** lib0 and JSON throw their own errors on short or wrong input; to us each is one refused frame. */
+function guarded<Result>(decode: () => Result): Result {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw new AppError('FRAME_INVALID', { reason: error instanceof Error ? error.message : String(error) });
+  }
+}

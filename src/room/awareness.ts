@@ -1,0 +1,99 @@
+/**
+ * Cursors across client kinds: y-websocket clients speak of awareness, SDK clients of presence; here each becomes the other.
+ *
+ * The SDK's Yjs provider keeps its awareness in two presence keys (protocol 9.2). y-websocket clients echo what they hear, and forget
+ * states not renewed for 30 s; hence the clocks, the owner of each state, and the refresh.
+ */
+import type { SessionId } from '../base/ids.ts';
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
+import { type AwarenessState, decodeAwareness, encodeAwareness } from '../protocol/yjs-frames.ts';
+import { fullPresence, sessionOf } from './roster.ts';
+import type { AwarenessEntry, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
+
+type AwarenessChange = Extract<Command, { type: 'awareness.change' }>;
+type AwarenessFetch = Extract<Command, { type: 'awareness.fetch' }>;
+
+const CLIENT_ID_KEY = '__yjs_clientid';
+const STATE_KEY = '__yjs';
+
+/** y-protocols drops a state after 30 s without news; half of that leaves room for one lost message. */
+const REFRESH_EVERY_MS = 15_000;
+
+/** States from a y-websocket client: its own are taken, echoes and those of others are not. */
+export function decideAwareness(room: RoomState, { from, update }: AwarenessChange, ctx: DecideContext): Effect[] {
+  const session = sessionOf(room, from);
+  return decodeAwareness(update).flatMap((incoming) => acceptState(room, session, incoming, ctx));
+}
+
+function acceptState(room: RoomState, session: Session, incoming: AwarenessState, ctx: DecideContext): Effect[] {
+  const { clientId, clock, state } = incoming;
+  const known = room.awareness.get(clientId);
+  if (known === undefined && state === null) return []; // an echo of somebody who has left
+  if (known !== undefined && clock <= known.clock) return []; // an echo, or old news
+  if (session.awarenessId !== null && session.awarenessId !== clientId) return []; // one session speaks for one Yjs client
+  if (known !== undefined && known.session !== session.id) {
+    // The same client on a newer connection: the older one has not noticed yet that it is dead.
+    const previous = room.sessions.get(known.session);
+    if (previous !== undefined) previous.awarenessId = null;
+  }
+  session.awarenessId = clientId;
+  room.awareness.set(clientId, { session: session.id, clock, state, sentAtMs: ctx.nowMs });
+  session.presence = { [CLIENT_ID_KEY]: clientId, [STATE_KEY]: state };
+  return [sendStates([incoming], { allBut: session.id }), fullPresence(session, { to: { allBut: session.id }, targetActor: -1 })];
+}
+
+/** The awareness that an SDK client's presence carries, for y-websocket clients. */
+export function awarenessFromPresence(room: RoomState, session: Session, patch: JsonObject, ctx: DecideContext): Effect[] {
+  if (!(STATE_KEY in patch) && !(CLIENT_ID_KEY in patch)) return [];
+  const clientId: Json | undefined = session.presence?.[CLIENT_ID_KEY];
+  if (typeof clientId !== 'number' || !Number.isSafeInteger(clientId) || clientId < 0) return [];
+  const state = session.presence?.[STATE_KEY];
+  const known = room.awareness.get(clientId);
+  if (known === undefined && !isJsonObject(state)) return [];
+  const entry: AwarenessEntry = {
+    session: session.id,
+    clock: (known?.clock ?? 0) + 1,
+    state: isJsonObject(state) ? state : null,
+    sentAtMs: ctx.nowMs,
+  };
+  session.awarenessId = clientId;
+  room.awareness.set(clientId, entry);
+  return [sendStates([{ clientId, clock: entry.clock, state: entry.state }], { allBut: session.id })];
+}
+
+export function decideAwarenessFetch(room: RoomState, { from }: AwarenessFetch): Effect[] {
+  return awarenessOfAll(room, from);
+}
+
+/** All live states, for a newcomer. */
+export function awarenessOfAll(room: RoomState, to: SessionId): Effect[] {
+  const states: AwarenessState[] = [];
+  for (const [clientId, { clock, state }] of room.awareness) if (state !== null) states.push({ clientId, clock, state });
+  return states.length === 0 ? [] : [sendStates(states, { only: to })];
+}
+
+/** Tells y-websocket clients that the one who left is gone. */
+export function forgetAwareness(room: RoomState, { id, awarenessId }: Session): Effect[] {
+  if (awarenessId === null) return [];
+  const entry = room.awareness.get(awarenessId);
+  if (entry === undefined || entry.session !== id) return [];
+  room.awareness.delete(awarenessId);
+  return [sendStates([{ clientId: awarenessId, clock: entry.clock + 1, state: null }], { allBut: id })];
+}
+
+/** y-websocket clients renew their own states; for SDK clients, who do not know that custom, the room does. */
+export function refreshAwareness(room: RoomState, ctx: DecideContext): Effect[] {
+  const states: AwarenessState[] = [];
+  for (const [clientId, entry] of room.awareness) {
+    if (entry.state === null || ctx.nowMs - entry.sentAtMs < REFRESH_EVERY_MS) continue;
+    if (room.sessions.get(entry.session)?.kind === 'yjs') continue;
+    const renewed = { ...entry, clock: entry.clock + 1, sentAtMs: ctx.nowMs };
+    room.awareness.set(clientId, renewed);
+    states.push({ clientId, clock: renewed.clock, state: renewed.state });
+  }
+  return states.length === 0 ? [] : [sendStates(states, { allBut: null })];
+}
+
+function sendStates(states: readonly AwarenessState[], to: { only: SessionId } | { allBut: SessionId | null }): Effect {
+  return { type: 'send', to, when: 'now', message: { type: 'awareness', update: encodeAwareness(states) } };
+}

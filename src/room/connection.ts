@@ -1,0 +1,176 @@
+/**
+ * One socket from admission to close: it waits at the door, joins its room, and from then on turns frames into commands.
+ *
+ * Frames that arrive while it is being admitted wait here in order; once the join is on its way, the actor host keeps the order.
+ */
+import { TokenBucket } from '../base/bounded.ts';
+import type { Clock } from '../base/clock.ts';
+import { AppError } from '../base/errors.ts';
+import type { RoomId, SessionId } from '../base/ids.ts';
+import type { Log } from '../base/observe.ts';
+import { SendBudget } from '../kernel/transport/send-budget.ts';
+import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
+import { type ClientMessage, decodeSdkFrame } from '../protocol/client-messages.ts';
+import { decodeYjsFrame, type YjsClientFrame } from '../protocol/yjs-frames.ts';
+import type { Frame } from './fanout.ts';
+import type { GatewayDeps } from './gateway.ts';
+import type { Command } from './shapes.ts';
+import type { SocketTarget } from './socket-target.ts';
+
+interface ConnectionDeps extends GatewayDeps {
+  readonly id: SessionId;
+  readonly socket: Socket;
+  readonly onClosed: () => void;
+}
+
+type Phase =
+  | { readonly name: 'waiting'; readonly frames: (string | Uint8Array)[] }
+  | { readonly name: 'entered'; readonly roomId: RoomId; readonly kind: 'sdk' | 'yjs' }
+  | { readonly name: 'closed' };
+
+/** Frames kept while credentials are checked; a client has a handful to say before it hears from us. */
+const WAITING_FRAMES_MAX = 100;
+
+export class Connection implements SocketHandler {
+  readonly #deps: ConnectionDeps;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #socket: Socket;
+  readonly #bucket: TokenBucket;
+  readonly #budget: SendBudget;
+  #phase: Phase = { name: 'waiting', frames: [] };
+  /** Monotonic time of the last frame from the client. */
+  heardAtMs: number;
+  expiresAtMs = Number.POSITIVE_INFINITY;
+
+  constructor(deps: ConnectionDeps) {
+    this.#deps = deps;
+    this.#clock = deps.clock;
+    this.#log = deps.log;
+    this.#socket = deps.socket;
+    this.heardAtMs = deps.clock.monotonicMs();
+    const { limits } = deps;
+    this.#bucket = new TokenBucket({ perSecond: limits.messagesPerSecondMax, burst: limits.messagesBurstMax, nowMs: this.heardAtMs });
+    this.#budget = new SendBudget({ socket: deps.socket, softBytesMax: limits.sendBytesSoftMax, hardBytesMax: limits.sendBytesHardMax });
+  }
+
+  /** Admits the client and joins its room, or closes the socket with the code of the refusal. Never rejects. */
+  async enter(target: SocketTarget): Promise<void> {
+    try {
+      const { roomId, expiresAtMs, ...who } = await this.#deps.admit(target);
+      if (this.#phase.name !== 'waiting') return; // closed meanwhile
+      const { frames } = this.#phase;
+      this.expiresAtMs = expiresAtMs;
+      this.#phase = { name: 'entered', roomId, kind: target.kind };
+      const join = this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.#deps.id, kind: target.kind, ...who } });
+      for (const frame of frames) this.#take(frame);
+      await join;
+    } catch (error) {
+      this.refuse(this.#asRefusal(error));
+    }
+  }
+
+  /** Closes with the code and the sentence of the refusal; what was sent before still arrives. */
+  refuse(refusal: AppError): void {
+    this.#leave();
+    this.#socket.close(refusal.close, refusal.message);
+  }
+
+  send(frames: readonly Frame[]): void {
+    if (this.#phase.name === 'closed') return;
+    const verdict = this.#budget.send(frames);
+    if (verdict === 'exceeded') this.refuse(new AppError('SLOW_CONSUMER'));
+  }
+
+  message(data: string | Uint8Array): void {
+    this.heardAtMs = this.#clock.monotonicMs();
+    if (data === 'ping') {
+      this.#socket.send('pong');
+      return;
+    }
+    if (!this.#bucket.take(this.heardAtMs)) {
+      this.refuse(new AppError('TOO_MANY_MESSAGES', { perSecondMax: this.#deps.limits.messagesPerSecondMax }));
+      return;
+    }
+    if (this.#phase.name !== 'waiting') this.#take(data);
+    else if (this.#phase.frames.length < WAITING_FRAMES_MAX) this.#phase.frames.push(data);
+    else this.refuse(new AppError('FRAME_INVALID', { reason: `more than ${WAITING_FRAMES_MAX} frames came before the room was entered` }));
+  }
+
+  closed(): void {
+    this.#leave();
+  }
+
+  drained(): void {
+    this.#budget.drained();
+  }
+
+  #take(data: string | Uint8Array): void {
+    if (this.#phase.name !== 'entered') return;
+    const { roomId, kind } = this.#phase;
+    try {
+      const commands = kind === 'sdk' ? sdkCommands(data, this.#deps.id) : yjsCommands(data, this.#deps.id);
+      for (const command of commands) this.#deps.rooms.tell(roomId, command);
+    } catch (error) {
+      this.refuse(this.#asRefusal(error));
+    }
+  }
+
+  #leave(): void {
+    const phase = this.#phase;
+    if (phase.name === 'closed') return;
+    this.#phase = { name: 'closed' };
+    this.#deps.onClosed();
+    if (phase.name === 'entered') this.#deps.rooms.tell(phase.roomId, { type: 'session.leave', sessionId: this.#deps.id });
+  }
+
+  #asRefusal(error: unknown): AppError {
+    if (error instanceof AppError) return error;
+    this.#log.error({ err: error, sessionId: this.#deps.id }, 'connection failed');
+    return new AppError('INTERNAL_SERVER_ERROR');
+  }
+}
+
+/** Binary frames mean nothing to the SDK's protocol and are passed over. */
+function sdkCommands(data: string | Uint8Array, from: SessionId): Command[] {
+  return typeof data === 'string' ? decodeSdkFrame(data).map((message) => commandOf(message, from)) : [];
+}
+
+function commandOf(message: ClientMessage, from: SessionId): Command {
+  switch (message.type) {
+    case 'presence':
+      return { type: 'presence.patch', from, data: message.data, targetActor: message.targetActor };
+    case 'broadcast':
+      return { type: 'event.broadcast', from, event: message.event };
+    case 'storage.fetch':
+      return { type: 'storage.fetch', from };
+    case 'storage.change':
+      return { type: 'storage.change', from, ops: message.ops };
+    case 'ydoc.fetch':
+      return { type: 'ydoc.fetch', from, guid: message.guid, vector: message.vector };
+    case 'ydoc.change':
+      return { type: 'ydoc.change', from, guid: message.guid, update: message.update };
+    default:
+      return message satisfies never;
+  }
+}
+
+function yjsCommands(data: string | Uint8Array, from: SessionId): Command[] {
+  if (typeof data === 'string') throw new AppError('FRAME_INVALID', { reason: 'a Yjs client speaks in binary frames' });
+  return [yjsCommandOf(decodeYjsFrame(data), from)];
+}
+
+function yjsCommandOf(frame: YjsClientFrame, from: SessionId): Command {
+  switch (frame.type) {
+    case 'step1':
+      return { type: 'ydoc.fetch', from, guid: '', vector: frame.vector };
+    case 'update':
+      return { type: 'ydoc.change', from, guid: '', update: frame.update };
+    case 'awareness':
+      return { type: 'awareness.change', from, update: frame.update };
+    case 'query-awareness':
+      return { type: 'awareness.fetch', from };
+    default:
+      return frame satisfies never;
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * Audience → frames: who gets which messages, each encoded once per client kind, all of one turn of the event loop in one frame.
+ *
+ * It knows sessions and messages, not sockets: what it makes goes to `deliver` as one frame and the sessions it is for, so that a
+ * frame for another worker crosses the bus once. Who hears a message is settled by the decision it came from: a session that
+ * joined, or began to follow, in a later one does not get it, however long the message waited for the journal (protocol 4.4).
+ */
+import type { SessionId } from '../base/ids.ts';
+import { encodeForSdk, encodeForYjs, isDroppable, type ServerMessage, standsAlone } from '../protocol/server-messages.ts';
+import type { Audience, RoomState, Session } from './shapes.ts';
+
+export interface Frame {
+  readonly data: string | Uint8Array;
+  /** Whether a slow reader may miss it: the next one says all that this one said. */
+  readonly droppable: boolean;
+}
+
+/** Hands `frame` to every one of `sessions`; those that are gone are skipped. */
+export type Deliver = (sessions: readonly SessionId[], frames: readonly Frame[]) => void;
+
+interface Waiting {
+  readonly to: Audience;
+  readonly message: ServerMessage;
+  /** The decision it came from. */
+  readonly decision: number;
+}
+
+export class Fanout {
+  readonly #room: RoomState;
+  readonly #deliver: Deliver;
+  readonly #soon: (task: () => void) => void;
+  #waiting: Waiting[] = [];
+
+  constructor(deps: { room: RoomState; deliver: Deliver; soon: (task: () => void) => void }) {
+    this.#room = deps.room;
+    this.#deliver = deps.deliver;
+    this.#soon = deps.soon;
+  }
+
+  /** Queues a message; it leaves when this turn of the event loop ends. */
+  send(to: Audience, message: ServerMessage, decision: number): void {
+    if (this.#waiting.length === 0) this.#soon(() => this.flush());
+    this.#waiting.push({ to, message, decision });
+  }
+
+  /** Sends what waits; called early where order against a close matters. */
+  flush(): void {
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return;
+    this.#waiting = [];
+    for (const group of groupByMessages(this.#room.sessions.values(), waiting)) {
+      const messages = group.heard.map((index) => waiting[index]!.message);
+      const frames = group.kind === 'sdk' ? sdkFrames(messages) : yjsFrames(messages);
+      if (frames.length > 0) this.#deliver(group.sessions, frames);
+    }
+  }
+}
+
+interface Group {
+  readonly kind: 'sdk' | 'yjs';
+  /** Indices of the messages that all of the group hear. */
+  readonly heard: readonly number[];
+  readonly sessions: SessionId[];
+}
+
+/** Sessions of one kind that hear the same messages share one encoding: usually one large group, and each sender by itself. */
+function groupByMessages(sessions: Iterable<Session>, waiting: readonly Waiting[]): Iterable<Group> {
+  const groups = new Map<string, Group>();
+  for (const session of sessions) {
+    if (session.kind === 'rest') continue;
+    const heard: number[] = [];
+    for (let index = 0; index < waiting.length; index += 1) if (hears(session, waiting[index]!)) heard.push(index);
+    if (heard.length === 0) continue;
+    const name = heard.length === waiting.length ? session.kind : `${session.kind}:${heard.join()}`;
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, { kind: session.kind, heard, sessions: [session.id] });
+    else group.sessions.push(session.id);
+  }
+  return groups.values();
+}
+
+function hears(session: Session, { to, decision }: Waiting): boolean {
+  if ('only' in to) return to.only === session.id;
+  if (session.joinedAt >= decision) return false;
+  if ('allBut' in to) return to.allBut !== session.id;
+  if ('storageBut' in to) return to.storageBut !== session.id && session.storageAt !== null && session.storageAt < decision;
+  return to.ydocBut !== session.id && session.ydocs.has(to.guid);
+}
+
+function sdkFrames(messages: readonly ServerMessage[]): Frame[] {
+  const frames: Frame[] = [];
+  let batch: string[] = [];
+  let droppable = true;
+  const close = (): void => {
+    if (batch.length > 0) frames.push({ data: `[${batch.join(',')}]`, droppable });
+    batch = [];
+    droppable = true;
+  };
+  for (const message of messages) {
+    const text = encodeForSdk(message);
+    if (text === null) continue;
+    if (standsAlone(message)) {
+      close();
+      frames.push({ data: text, droppable: false });
+    } else {
+      batch.push(text);
+      droppable &&= isDroppable(message);
+    }
+  }
+  close();
+  return frames;
+}
+
+/** y-websocket reads one message a frame. */
+function yjsFrames(messages: readonly ServerMessage[]): Frame[] {
+  const frames: Frame[] = [];
+  for (const message of messages) {
+    const data = encodeForYjs(message);
+    if (data !== null) frames.push({ data, droppable: isDroppable(message) });
+  }
+  return frames;
+}

@@ -1,0 +1,112 @@
+/**
+ * This worker's sockets: frames become commands, deliveries become frames.
+ *
+ * A socket is accepted first and refused by a close code afterwards, because a refused upgrade makes SDK clients loop (protocol 3.2).
+ * The gateway knows connections and sessions; what a message means is decided by the room.
+ */
+import type { Clock } from '../base/clock.ts';
+import { AppError } from '../base/errors.ts';
+import { asSessionId, type RoomId, type SessionId } from '../base/ids.ts';
+import type { JsonObject } from '../base/json.ts';
+import type { Log } from '../base/observe.ts';
+import type { Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/server.ts';
+import type { Permissions } from '../protocol/permissions.ts';
+import { Connection } from './connection.ts';
+import type { Deliver } from './fanout.ts';
+import { type SocketTarget, targetOf } from './socket-target.ts';
+import type { Command } from './shapes.ts';
+
+/** What a client may do here, and as whom; from its token or the public key. */
+export interface Admission {
+  readonly roomId: RoomId;
+  readonly userId: string | null;
+  readonly info: JsonObject | null;
+  readonly permissions: Permissions;
+  /** When its token expires, in ms since the epoch; Infinity for the public key. */
+  readonly expiresAtMs: number;
+}
+
+export interface GatewayDeps {
+  readonly clock: Clock;
+  /** Begins every session id of this worker. */
+  readonly workerName: string;
+  readonly rooms: { ask(key: RoomId, command: Command): Promise<unknown>; tell(key: RoomId, command: Command): boolean };
+  /** Checks credentials and access; creates the room when it is new and the client may. @throws AppError with the close code to use. */
+  readonly admit: (target: SocketTarget) => Promise<Admission>;
+  readonly limits: GatewayLimits;
+  readonly log: Log;
+}
+
+export interface GatewayLimits {
+  readonly connectionsMax: number;
+  readonly messagesPerSecondMax: number;
+  readonly messagesBurstMax: number;
+  readonly sendBytesSoftMax: number;
+  readonly sendBytesHardMax: number;
+  /** A connection that sends nothing for so long is dead: SDK clients ping every 30 s, hidden tabs each minute (protocol 3.5). */
+  readonly idleMs: number;
+}
+
+const SWEEP_EVERY_MS = 1_000;
+
+export class Gateway {
+  readonly #deps: GatewayDeps;
+  readonly #connections = new Map<SessionId, Connection>();
+  readonly #stopSweeping: () => void;
+  #opened = 0;
+  #isDraining = false;
+
+  constructor(deps: GatewayDeps) {
+    this.#deps = deps;
+    this.#stopSweeping = deps.clock.every(SWEEP_EVERY_MS, () => this.#sweep());
+  }
+
+  get size(): number {
+    return this.#connections.size;
+  }
+
+  /** Whether a WebSocket upgrade on this path leads anywhere. */
+  static serves(path: string): boolean {
+    return targetOf({ path, query: '' }) !== null;
+  }
+
+  accept(request: UpgradeRequest, socket: Socket): SocketHandler {
+    this.#opened += 1;
+    const id = asSessionId(`${this.#deps.workerName}-${this.#opened}`);
+    const connection = new Connection({ ...this.#deps, id, socket, onClosed: () => this.#connections.delete(id) });
+    const target = targetOf(request);
+    if (target === null) connection.refuse(new AppError('NOT_FOUND', { method: 'GET', path: request.path }));
+    else if (this.#isDraining) connection.refuse(new AppError('SERVER_STOPPING'));
+    else if (this.#connections.size >= this.#deps.limits.connectionsMax) connection.refuse(new AppError('ROOM_OVERLOADED'));
+    else {
+      this.#connections.set(id, connection);
+      connection.enter(target);
+    }
+    return connection;
+  }
+
+  /** Hands frames to the sessions that are here. */
+  readonly deliver: Deliver = (sessions, frames) => {
+    for (const id of sessions) this.#connections.get(id)?.send(frames);
+  };
+
+  closeSessions(sessions: readonly SessionId[], refusal: AppError): void {
+    for (const id of sessions) this.#connections.get(id)?.refuse(refusal);
+  }
+
+  /** Refuses newcomers and sends everybody away; SDK clients come back by themselves. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#stopSweeping();
+    this.closeSessions([...this.#connections.keys()], new AppError('SERVER_STOPPING'));
+  }
+
+  #sweep(): void {
+    const nowMs = this.#deps.clock.nowMs();
+    const idleBeforeMs = this.#deps.clock.monotonicMs() - this.#deps.limits.idleMs;
+    for (const connection of this.#connections.values()) {
+      if (connection.expiresAtMs <= nowMs) connection.refuse(new AppError('TOKEN_EXPIRED'));
+      else if (connection.heardAtMs < idleBeforeMs) connection.refuse(new AppError('CONNECTION_IDLE'));
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * What a room writes down: one record per change, enough to decide the same state again (reliability 2.c).
+ *
+ * A stored format: records are read back by later versions of this code, so kinds are only ever added.
+ */
+import { pack, unpackAll } from '../base/binary.ts';
+import { AppError } from '../base/errors.ts';
+import type { Op } from '../protocol/storage-ops.ts';
+
+export type JournalRecord =
+  /** Storage ops as applied: final positions, LiveText versions, op ids kept. */
+  | { readonly kind: 'storage.ops'; readonly ops: readonly Op[] }
+  /** Storage was deleted. */
+  | { readonly kind: 'storage.reset' }
+  /** A Yjs update as the client sent it; guid '' is the root document. */
+  | { readonly kind: 'ydoc.update'; readonly guid: string; readonly update: Uint8Array }
+  /** Actor numbers below `upTo` may be in use (protocol 4: never twice). */
+  | { readonly kind: 'numbers'; readonly upTo: number };
+
+/** Tags on disk. Never reuse one. */
+const TAG = { 'storage.ops': 1, 'storage.reset': 2, 'ydoc.update': 3, numbers: 4 } as const;
+
+/** A record as bytes; the payload of a journal entry is such records one after the other. */
+export function encodeRecord(record: JournalRecord): Uint8Array {
+  switch (record.kind) {
+    case 'storage.ops':
+      return pack([TAG['storage.ops'], JSON.stringify(record.ops)]);
+    case 'storage.reset':
+      return pack([TAG['storage.reset']]);
+    case 'ydoc.update':
+      return pack([TAG['ydoc.update'], record.guid, record.update]);
+    case 'numbers':
+      return pack([TAG.numbers, record.upTo]);
+    default:
+      return record satisfies never;
+  }
+}
+
+/** @throws AppError ROOM_UNREADABLE for a tag that this code does not know: an older build must not guess. */
+export function decodeRecords(payload: Uint8Array): JournalRecord[] {
+  return unpackAll(payload).map((value) => {
+    const [tag, first, second] = value as unknown[];
+    switch (tag) {
+      case TAG['storage.ops']:
+        return { kind: 'storage.ops', ops: JSON.parse(first as string) as Op[] };
+      case TAG['storage.reset']:
+        return { kind: 'storage.reset' };
+      case TAG['ydoc.update']:
+        return { kind: 'ydoc.update', guid: first as string, update: second as Uint8Array };
+      case TAG.numbers:
+        return { kind: 'numbers', upTo: first as number };
+      default:
+        throw new AppError('ROOM_UNREADABLE', { reason: `the journal holds a record of kind ${String(tag)}, which this build does not know` });
+    }
+  });
+}

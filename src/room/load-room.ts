@@ -1,0 +1,39 @@
+/**
+ * Brings a room to life: claim, snapshot, journal, in this order. The claim comes first, so that nothing the old owner writes later can be
+ * missed; an error fails the load, because a room is never started from empty instead (design §4; reliability I2).
+ */
+import { AppError } from '../base/errors.ts';
+import type { RoomId } from '../base/ids.ts';
+import { NUMBERS_PER_CLAIM } from '../kernel/cluster/ownership.ts';
+import { decodeRecords } from './journal-record.ts';
+import { emptyRoom } from './room.ts';
+import { RoomActor, type RoomActorDeps } from './room-actor.ts';
+import { replayRecord, restoreSnapshot } from './snapshot.ts';
+
+export interface LoadRoomDeps extends RoomActorDeps {
+  /** The room's number in the database, or null when there is no such room. */
+  readonly findStream: (roomId: RoomId) => Promise<number | null>;
+}
+
+/** @throws AppError ROOM_NOT_FOUND, ROOM_MOVED when a live worker owns it, ROOM_UNREADABLE */
+export async function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () => void): Promise<RoomActor> {
+  const startedMs = deps.clock.monotonicMs();
+  const stream = await deps.findStream(roomId);
+  if (stream === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
+  const claim = await deps.ownership.claim(stream);
+  if ('refused' in claim) throw claim.refused === 'gone' ? new AppError('ROOM_NOT_FOUND', { roomId }) : new AppError('ROOM_MOVED', { by: claim.by });
+
+  const room = emptyRoom(roomId, { from: claim.numbersFrom, to: claim.numbersFrom + NUMBERS_PER_CLAIM });
+  const snapshot = await deps.snapshots.load(stream);
+  if (snapshot !== null) restoreSnapshot(room, snapshot);
+  const entries = await deps.journal.readAfter(stream, room.version);
+  for (const { payload, version } of entries) {
+    for (const record of decodeRecords(payload)) replayRecord(room, record);
+    if (room.version !== version) throw new AppError('ROOM_UNREADABLE', { reason: `its journal counts to ${version} where the records make ${room.version}` });
+  }
+
+  const { epoch } = claim;
+  const loadMs = deps.clock.monotonicMs() - startedMs;
+  deps.log.debug({ roomId, epoch, version: room.version, entries: entries.length, loadMs }, 'room loaded');
+  return new RoomActor(deps, { room, ground: { stream, epoch, snapshotVersion: snapshot?.version ?? 0 }, onLost });
+}

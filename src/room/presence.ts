@@ -1,0 +1,88 @@
+/** What passes and is gone: presence, broadcast events, and presences set over REST with a time to live. Never journaled. */
+import { AppError } from '../base/errors.ts';
+import { asSessionId, type SessionId } from '../base/ids.ts';
+import type { JsonObject } from '../base/json.ts';
+import { FULL_ACCESS } from '../protocol/permissions.ts';
+import { awarenessFromPresence, refreshAwareness } from './awareness.ts';
+import { addSession, fullPresence, joined, sessionOf } from './roster.ts';
+import { removeSession } from './sessions.ts';
+import type { ActiveUser, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
+
+type PresencePatch = Extract<Command, { type: 'presence.patch' }>;
+type Broadcast = Extract<Command, { type: 'event.broadcast' }>;
+type PresenceSet = Extract<Command, { type: 'presence.set' }>;
+
+/** `targetActor` −1: a full presence for all others (protocol 4.1). */
+const ALL_OTHERS = -1;
+/** The sender of what REST broadcasts (contract, Rooms rule 7). */
+const REST_ACTOR = -1;
+
+export function decidePresence(room: RoomState, { from, data, targetActor }: PresencePatch, ctx: DecideContext): Effect[] {
+  const session = sessionOf(room, from);
+  checkPresenceSize(data, ctx);
+  session.presence = targetActor === null ? { ...session.presence, ...data } : data;
+  const to = audienceOf(room, from, targetActor);
+  if (to === null) return [];
+  return [
+    { type: 'send', to, when: 'now', message: { type: 'presence', actor: session.actor, data, targetActor } },
+    ...awarenessFromPresence(room, session, data, ctx),
+  ];
+}
+
+/** Null when the presence was meant for somebody who has left, or who is not a client. */
+function audienceOf(room: RoomState, from: SessionId, targetActor: number | null): { only: SessionId } | { allBut: SessionId } | null {
+  if (targetActor === null || targetActor === ALL_OTHERS) return { allBut: from };
+  for (const session of room.sessions.values()) if (session.actor === targetActor) return { only: session.id };
+  return null;
+}
+
+export function decideBroadcast(room: RoomState, { from, event }: Broadcast): Effect[] {
+  const actor = from === null ? REST_ACTOR : sessionOf(room, from).actor;
+  return [
+    { type: 'send', to: { allBut: from }, when: 'now', message: { type: 'event', actor, event } },
+    { type: 'reply', value: null, when: 'now' },
+  ];
+}
+
+export function decideUsersList(room: RoomState): Effect[] {
+  const users: ActiveUser[] = [...room.sessions.values()].map((session) => ({
+    type: 'user',
+    id: session.userId,
+    connectionId: session.actor,
+    info: session.info ?? {},
+  }));
+  return [{ type: 'reply', value: users, when: 'now' }];
+}
+
+/** A user who is there only by REST: seen by all until the time is up; a repeated call replaces the data and restarts the clock (supplement 1.3). */
+export function decidePresenceSet(room: RoomState, { userId, data, info, ttlMs }: PresenceSet, ctx: DecideContext): Effect[] {
+  checkPresenceSize(data, ctx);
+  const id = asSessionId(`rest:${userId}`);
+  const known = room.sessions.get(id);
+  if (known === undefined && room.sessions.size >= ctx.limits.connectionsMax) {
+    throw new AppError('ROOM_FULL', { connectionsMax: ctx.limits.connectionsMax });
+  }
+  const effects: Effect[] = [];
+  const session = known ?? addSession(room, { id, kind: 'rest', userId, info, permissions: FULL_ACCESS }, effects);
+  if (known === undefined) effects.push(joined(session));
+  session.presence = data;
+  session.expiresAtMs = ctx.nowMs + ttlMs;
+  effects.push(fullPresence(session, { to: { allBut: null }, targetActor: ALL_OTHERS }));
+  effects.push({ type: 'reply', value: null, when: 'now' });
+  return effects;
+}
+
+/** Ends presences whose time is up and keeps alive what y-websocket clients would otherwise forget. */
+export function decideTick(room: RoomState, ctx: DecideContext): Effect[] {
+  const expired = [...room.sessions.values()].filter((session) => hasExpired(session, ctx.nowMs));
+  return [...expired.flatMap((session) => removeSession(room, session.id)), ...refreshAwareness(room, ctx)];
+}
+
+function hasExpired({ expiresAtMs }: Session, nowMs: number): boolean {
+  return expiresAtMs !== null && expiresAtMs <= nowMs;
+}
+
+function checkPresenceSize(data: JsonObject, { limits }: DecideContext): void {
+  const bytes = JSON.stringify(data).length;
+  if (bytes > limits.presenceBytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The presence', bytesMax: limits.presenceBytesMax });
+}

@@ -1,0 +1,99 @@
+/**
+ * A room is a function: `decide(room, command, ctx) → effects`. Synchronous, so a loaded room needs no lock.
+ *
+ * Every refusal is an `AppError` thrown before the first change. The five concerns live beside this file; none knows sockets,
+ * the journal or other workers.
+ */
+import type { RoomId } from '../base/ids.ts';
+import { decideAwareness, decideAwarenessFetch } from './awareness.ts';
+import { decideBroadcast, decidePresence, decidePresenceSet, decideTick, decideUsersList } from './presence.ts';
+import { decideClose, decideJoin, decideLeave, decidePermit } from './sessions.ts';
+import type { Command, DecideContext, Effect, RoomState } from './shapes.ts';
+import {
+  decideStorageChange,
+  decideStorageDelete,
+  decideStorageFetch,
+  decideStorageInitialize,
+  decideStorageNodes,
+  decideStoragePatch,
+  decideStorageRead,
+  decideStorageSend,
+} from './storage/decide.ts';
+import { emptyStorage } from './storage/tree.ts';
+import { decideYdocChange, decideYdocFetch, decideYdocJson, decideYdocRead, decideYdocSettle } from './ydoc/decide.ts';
+
+/** A room that nobody has entered yet; the block of numbers is what its claim reserved. */
+export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): RoomState {
+  return {
+    id,
+    version: 0,
+    decision: 0,
+    numbers: { next: numbers.from, reservedTo: numbers.to, claimedTo: numbers.to },
+    sessions: new Map(),
+    storage: emptyStorage(),
+    restIds: null,
+    ydocs: new Map(),
+    hashes: new Map(),
+    unsettled: new Set(),
+    awareness: new Map(),
+  };
+}
+
+/** @throws AppError the refusal of the command; the room is then as it was. */
+export function decide(room: RoomState, command: Command, ctx: DecideContext): Effect[] {
+  room.decision += 1;
+  switch (command.type) {
+    case 'session.join':
+      return decideJoin(room, command, ctx);
+    case 'session.leave':
+      return decideLeave(room, command);
+    case 'session.permit':
+      return decidePermit(room, command);
+    case 'presence.patch':
+      return decidePresence(room, command, ctx);
+    case 'event.broadcast':
+      return decideBroadcast(room, command);
+    case 'storage.fetch':
+      return decideStorageFetch(room, command);
+    case 'storage.change':
+      return decideStorageChange(room, command);
+    case 'ydoc.fetch':
+      return decideYdocFetch(room, command, ctx);
+    case 'ydoc.change':
+      return decideYdocChange(room, command, ctx);
+    case 'ydoc.settle':
+      return decideYdocSettle(room);
+    case 'awareness.change':
+      return decideAwareness(room, command, ctx);
+    case 'awareness.fetch':
+      return decideAwarenessFetch(room, command);
+    case 'users.list':
+      return decideUsersList(room);
+    case 'presence.set':
+      return decidePresenceSet(room, command, ctx);
+    case 'storage.read':
+      return decideStorageRead(room, command);
+    case 'storage.initialize':
+      return decideStorageInitialize(room, command);
+    case 'storage.delete':
+      return decideStorageDelete(room);
+    case 'storage.patch':
+      return decideStoragePatch(room, command);
+    case 'storage.nodes':
+      return decideStorageNodes(room);
+    case 'storage.send':
+      return decideStorageSend(room, command);
+    case 'ydoc.read':
+      return decideYdocRead(room, command);
+    case 'ydoc.json':
+      return decideYdocJson(room, command);
+    case 'room.close':
+      return decideClose(command);
+    case 'room.touch':
+      return [{ type: 'reply', value: null, when: 'now' }];
+    case 'clock.tick':
+      return decideTick(room, ctx);
+    default:
+      return command satisfies never;
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * The roster of a room: who is in it under which number, and how each is described to the others. Knows the people, decides nothing.
+ */
+import { AppError } from '../base/errors.ts';
+import type { SessionId } from '../base/ids.ts';
+import type { JsonObject } from '../base/json.ts';
+import { scopesOf } from '../protocol/permissions.ts';
+import type { RoomUser } from '../protocol/server-messages.ts';
+import type { Effect, Newcomer, RoomState, Session } from './shapes.ts';
+
+/** How many numbers are reserved at once when those of the claim are used up. */
+const NUMBERS_PER_RESERVATION = 1_000;
+
+/** Makes the session known to the room and gives it its actor number; what must be journaled for that is added to `effects`. */
+export function addSession(room: RoomState, newcomer: Newcomer, effects: Effect[]): Session {
+  const session: Session = {
+    ...newcomer,
+    actor: takeNumber(room, effects),
+    joinedAt: room.decision,
+    storageAt: null,
+    ydocs: new Set(),
+    presence: null,
+    awarenessId: null,
+    expiresAtMs: null,
+  };
+  room.sessions.set(session.id, session);
+  return session;
+}
+
+/** The next actor number; when the reserved ones run out, a journal record reserves the next block first. */
+export function takeNumber(room: RoomState, effects: Effect[]): number {
+  const { numbers } = room;
+  if (numbers.next >= numbers.reservedTo) {
+    numbers.reservedTo = numbers.next + NUMBERS_PER_RESERVATION;
+    room.version += 1;
+    effects.push({ type: 'journal', record: { kind: 'numbers', upTo: numbers.reservedTo } });
+  }
+  const number = numbers.next;
+  numbers.next += 1;
+  return number;
+}
+
+/** @throws AppError KICKED when the session is not in the room (any more): its client must come back and sync. */
+export function sessionOf(room: RoomState, id: SessionId): Session {
+  const session = room.sessions.get(id);
+  if (session === undefined) throw new AppError('KICKED', { reason: 'The room does not know this session.' });
+  return session;
+}
+
+export function joined(session: Session): Effect {
+  return {
+    type: 'send',
+    to: { allBut: session.id },
+    when: 'now',
+    message: { type: 'user.joined', actor: session.actor, user: userOf(session) },
+  };
+}
+
+export function usersBut(room: RoomState, id: SessionId): Record<string, RoomUser> {
+  const users: Record<string, RoomUser> = {};
+  for (const session of room.sessions.values()) if (session.id !== id) users[session.actor] = userOf(session);
+  return users;
+}
+
+function userOf({ userId, info, permissions }: Session): RoomUser {
+  return { ...(userId !== null && { id: userId }), ...(info !== null && { info }), scopes: scopesOf(permissions) };
+}
+
+export function fullPresence(
+  session: Session,
+  { to, targetActor }: { to: { only: SessionId } | { allBut: SessionId | null }; targetActor: number },
+): Effect {
+  const data: JsonObject = session.presence ?? {};
+  return { type: 'send', to, when: 'now', message: { type: 'presence', actor: session.actor, data, targetActor } };
+}

@@ -1,0 +1,77 @@
+/** Coming and going: join, leave, changed permissions, and closing a room for everyone. */
+import { AppError } from '../base/errors.ts';
+import type { SessionId } from '../base/ids.ts';
+import { allows, scopesOf } from '../protocol/permissions.ts';
+import { awarenessOfAll, forgetAwareness } from './awareness.ts';
+import { addSession, fullPresence, joined, usersBut } from './roster.ts';
+import type { Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
+import { askForYdoc } from './ydoc/decide.ts';
+
+type Join = Extract<Command, { type: 'session.join' }>;
+type Leave = Extract<Command, { type: 'session.leave' }>;
+type Permit = Extract<Command, { type: 'session.permit' }>;
+type Close = Extract<Command, { type: 'room.close' }>;
+
+export function decideJoin(room: RoomState, { newcomer }: Join, ctx: DecideContext): Effect[] {
+  if (!allows(newcomer.permissions, 'room', 'read')) throw new AppError('UNAUTHORIZED_ROOM_ACCESS');
+  if (newcomer.kind === 'yjs' && !allows(newcomer.permissions, 'storage', 'read')) {
+    throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: 'storage:read' });
+  }
+  if (room.sessions.size >= ctx.limits.connectionsMax) throw new AppError('ROOM_FULL', { connectionsMax: ctx.limits.connectionsMax });
+
+  const effects: Effect[] = [];
+  const session = addSession(room, newcomer, effects);
+  effects.push({
+    type: 'send',
+    to: { only: session.id },
+    // A number beyond the claim's block might be handed out again after a crash, unless its reservation is written down first.
+    when: session.actor >= room.numbers.claimedTo ? 'durable' : 'now',
+    message: { type: 'room.state', actor: session.actor, scopes: scopesOf(session.permissions), users: usersBut(room, session.id) },
+  });
+  effects.push(joined(session));
+  if (session.kind === 'sdk') effects.push(...presencesFor(room, session));
+  if (session.kind === 'yjs') effects.push(...askForYdoc(room, session), ...awarenessOfAll(room, session.id));
+  effects.push({ type: 'reply', value: { actor: session.actor }, when: 'now' });
+  return effects;
+}
+
+export function decideLeave(room: RoomState, { sessionId }: Leave): Effect[] {
+  return removeSession(room, sessionId);
+}
+
+export function removeSession(room: RoomState, sessionId: SessionId): Effect[] {
+  const session = room.sessions.get(sessionId);
+  if (session === undefined) return [];
+  room.sessions.delete(sessionId);
+  return [
+    { type: 'send', to: { allBut: sessionId }, when: 'now', message: { type: 'user.left', actor: session.actor } },
+    ...forgetAwareness(room, session),
+  ];
+}
+
+/** New permissions for a live session: lost entry closes it, anything else acts from the next message on. */
+export function decidePermit(room: RoomState, { sessionId, permissions }: Permit): Effect[] {
+  const session = room.sessions.get(sessionId);
+  if (session === undefined) return [];
+  if (!allows(permissions, 'room', 'read')) return [{ type: 'close', session: sessionId, code: 'UNAUTHORIZED_ROOM_ACCESS', facts: {}, when: 'now' }];
+  room.sessions.set(sessionId, { ...session, permissions });
+  return [];
+}
+
+export function decideClose({ code, facts }: Close): Effect[] {
+  return [
+    { type: 'close', session: 'everyone', code, facts, when: 'now' },
+    { type: 'reply', value: null, when: 'now' },
+  ];
+}
+
+/** SDK clients answer USER_JOINED with their presence themselves; for all others the server speaks (protocol 4.3). */
+function presencesFor(room: RoomState, newcomer: Session): Effect[] {
+  const effects: Effect[] = [];
+  for (const session of room.sessions.values()) {
+    if (session.kind === 'sdk' || session.presence === null) continue;
+    effects.push(fullPresence(session, { to: { only: newcomer.id }, targetActor: newcomer.actor }));
+  }
+  return effects;
+}
+

@@ -1,0 +1,170 @@
+/**
+ * All a room is, hears and does: its state, the commands it decides and the effects it asks for.
+ *
+ * Frames, REST calls, timers and other workers all become `Command`s; `room.ts` decides them; `room-actor.ts` performs the
+ * effects. Nothing else touches a room (house 3.1).
+ */
+import type { ErrorCode } from '../base/errors.ts';
+import type { RoomId, SessionId } from '../base/ids.ts';
+import type { Json, JsonObject } from '../base/json.ts';
+import type { JournalRecord } from './journal-record.ts';
+import type { Permissions } from '../protocol/permissions.ts';
+import type { ServerMessage } from '../protocol/server-messages.ts';
+import type { Op } from '../protocol/storage-ops.ts';
+import type { PatchOperation } from './storage/patch.ts';
+import type { Storage } from './storage/tree.ts';
+import type { Ydoc } from './ydoc/ydoc.ts';
+
+/** Who is in the room over which kind of client: the SDK's JSON protocol, y-websocket, or a presence set by REST. */
+export type SessionKind = 'sdk' | 'yjs' | 'rest';
+
+/** What a newcomer brings along; the room adds its actor number. */
+export interface Newcomer {
+  readonly id: SessionId;
+  readonly kind: SessionKind;
+  /** Null for anonymous clients (public key). */
+  readonly userId: string | null;
+  readonly info: JsonObject | null;
+  readonly permissions: Permissions;
+}
+
+export interface Session extends Newcomer {
+  /** The connection id that clients see; also the prefix of the node and op ids this client makes (protocol 4). */
+  readonly actor: number;
+  /** Number of the decision that let it in; it is sent what is decided later. */
+  readonly joinedAt: number;
+  /** Number of the decision on its FETCH_STORAGE: only ops decided later are forwarded to it (protocol 4.4). */
+  storageAt: number | null;
+  /** The Yjs documents it follows, by guid; '' is the room's root document. */
+  readonly ydocs: Set<string>;
+  /** Its presence as last known, patches merged; null until it sent one. */
+  presence: JsonObject | null;
+  /** Yjs client id under which y-websocket clients know its awareness. */
+  awarenessId: number | null;
+  /** For a presence set by REST: when it ends. */
+  expiresAtMs: number | null;
+}
+
+/** Numbers never handed out twice in this room's life: `next` is free, all below `reservedTo` are reserved. */
+export interface ActorNumbers {
+  next: number;
+  reservedTo: number;
+  /** What the claim reserved durably; beyond it a number is told only after its reservation is in the journal. */
+  readonly claimedTo: number;
+}
+
+export interface RoomState {
+  readonly id: RoomId;
+  /** Count of journaled changes; the version of the last one. */
+  version: number;
+  /** Count of decisions since the room was loaded; orders messages against joins and subscriptions. */
+  decision: number;
+  readonly numbers: ActorNumbers;
+  readonly sessions: Map<SessionId, Session>;
+  storage: Storage;
+  /** Ids for nodes that REST makes: one actor number per activation, taken when first needed. */
+  restIds: RestIds | null;
+  /** By guid; '' is the root document. */
+  readonly ydocs: Map<string, Ydoc>;
+  /** The hash clients were last told, by guid; see `ydoc.settle`. */
+  readonly hashes: Map<string, string>;
+  /** Documents changed since their hash was told. */
+  readonly unsettled: Set<string>;
+  /** What y-websocket clients call awareness, by Yjs client id. */
+  readonly awareness: Map<number, AwarenessEntry>;
+}
+
+export interface RestIds {
+  readonly actor: number;
+  nextNode: number;
+  nextOp: number;
+}
+
+export interface AwarenessEntry {
+  readonly session: SessionId;
+  readonly clock: number;
+  readonly state: JsonObject | null;
+  readonly sentAtMs: number;
+}
+
+/** Bounds a room keeps; from the settings. */
+export interface RoomLimits {
+  readonly connectionsMax: number;
+  readonly presenceBytesMax: number;
+  readonly ydocsMax: number;
+}
+
+/** All that may be asked of a room. Those with `from` come from a session, the others from REST or the shell. */
+export type Command =
+  | { readonly type: 'session.join'; readonly newcomer: Newcomer }
+  | { readonly type: 'session.leave'; readonly sessionId: SessionId }
+  | { readonly type: 'session.permit'; readonly sessionId: SessionId; readonly permissions: Permissions }
+  | { readonly type: 'presence.patch'; readonly from: SessionId; readonly data: JsonObject; readonly targetActor: number | null }
+  | { readonly type: 'event.broadcast'; readonly from: SessionId | null; readonly event: Json }
+  | { readonly type: 'storage.fetch'; readonly from: SessionId }
+  | { readonly type: 'storage.change'; readonly from: SessionId; readonly ops: readonly Op[] }
+  | { readonly type: 'ydoc.fetch'; readonly from: SessionId; readonly guid: string; readonly vector: Uint8Array }
+  | { readonly type: 'ydoc.change'; readonly from: SessionId | null; readonly guid: string; readonly update: Uint8Array }
+  | { readonly type: 'awareness.change'; readonly from: SessionId; readonly update: Uint8Array }
+  | { readonly type: 'awareness.fetch'; readonly from: SessionId }
+  /** From the shell, some time after Yjs changes: tell SDK clients the hash that makes them call themselves synchronized. */
+  | { readonly type: 'ydoc.settle' }
+  // REST: each of these is answered with a reply of the type beside it.
+  | { readonly type: 'users.list' } // → ActiveUser[]
+  | { readonly type: 'presence.set'; readonly userId: string; readonly data: JsonObject; readonly info: JsonObject; readonly ttlMs: number } // → null
+  | { readonly type: 'storage.read'; readonly format: 'plain-lson' | 'json'; readonly typeKey: string } // → JSON text
+  | { readonly type: 'storage.initialize'; readonly root: Json; readonly typeKey: string } // → JSON text
+  | { readonly type: 'storage.delete' } // → null
+  | { readonly type: 'storage.patch'; readonly operations: readonly PatchOperation[] } // → null
+  | { readonly type: 'storage.nodes' } // → { actor, nodes: [id, SerializedCrdt][] }
+  | { readonly type: 'storage.send'; readonly ops: readonly Op[] } // → null
+  | { readonly type: 'ydoc.read'; readonly guid: string } // → Uint8Array
+  | { readonly type: 'ydoc.json'; readonly key: string | null; readonly kind: YdocKind | null; readonly formatting: 'plain' | 'delta' } // → Json
+  | { readonly type: 'room.close'; readonly code: ErrorCode; readonly facts: JsonObject } // → null
+  | { readonly type: 'room.touch' } // → null
+  | { readonly type: 'clock.tick' };
+
+export type YdocKind = 'ymap' | 'ytext' | 'yxmltext' | 'yxmlfragment' | 'yarray';
+
+/** One row of GET …/active-users (contract, Active user). */
+export interface ActiveUser {
+  readonly type: 'user';
+  readonly id: string | null;
+  readonly connectionId: number;
+  readonly info: JsonObject;
+}
+
+/** Who gets a message: named, not listed, so that a decision costs the same in a room of two and of a thousand. */
+export type Audience =
+  | { readonly only: SessionId }
+  | { readonly allBut: SessionId | null }
+  | { readonly storageBut: SessionId | null }
+  | { readonly ydocBut: SessionId | null; readonly guid: string };
+
+/**
+ * `now` leaves at once; `durable` waits, in order, until every change decided so far is in the journal (design §4, the gate).
+ */
+export type When = 'now' | 'durable';
+
+export type Effect =
+  | { readonly type: 'send'; readonly to: Audience; readonly message: ServerMessage; readonly when: When }
+  | { readonly type: 'journal'; readonly record: JournalRecord }
+  | { readonly type: 'close'; readonly session: SessionId | 'everyone'; readonly code: ErrorCode; readonly facts: JsonObject; readonly when: When }
+  | { readonly type: 'reply'; readonly value: unknown; readonly when: When };
+
+/** Inputs of a decision that are not the room's. */
+export interface DecideContext {
+  readonly nowMs: number;
+  readonly limits: RoomLimits;
+}
+
+/** How features speak to a room, wherever it lives. */
+export interface RoomDoor {
+  /**
+   * Hands `command` to the owner of the room and resolves with its reply once that may be told (durable where it must be).
+   * @throws AppError ROOM_NOT_FOUND, the refusals of the command, or a retryable one (ROOM_MOVED, ROOM_OVERLOADED, DATABASE_UNAVAILABLE).
+   */
+  ask(roomId: RoomId, command: Command): Promise<unknown>;
+  /** The same without an answer, and only if the room is awake: a sleeping room has nobody to tell. */
+  tellIfAwake(roomId: RoomId, command: Command): void;
+}

@@ -1,0 +1,41 @@
+/** Where a socket wants to go and what it shows at the door: the two kinds of URL that clients dial. */
+
+export interface SocketTarget {
+  readonly kind: 'sdk' | 'yjs';
+  readonly roomId: string;
+  readonly credentials: Credentials;
+}
+
+export type Credentials =
+  | { readonly type: 'token'; readonly token: string }
+  | { readonly type: 'public-key'; readonly key: string }
+  | { readonly type: 'none' };
+
+const SDK_PATH = '/v8';
+const YJS_PREFIX = '/yjs/';
+
+/**
+ * SDK: `/v8?roomId=…&tok=…` or `&pubkey=…` (protocol 1.3). y-websocket: `/yjs/{roomId}?token=…` or `?pubkey=…`, the room id percent-encoded.
+ * Null for any other path, or one that is not valid percent-encoding.
+ */
+export function targetOf({ path, query }: { path: string; query: string }): SocketTarget | null {
+  const params = new URLSearchParams(query);
+  if (path === SDK_PATH) return { kind: 'sdk', roomId: params.get('roomId') ?? '', credentials: credentialsOf(params.get('tok'), params.get('pubkey')) };
+  if (!path.startsWith(YJS_PREFIX)) return null;
+  const roomId = decodeSegment(path.slice(YJS_PREFIX.length));
+  return roomId === null ? null : { kind: 'yjs', roomId, credentials: credentialsOf(params.get('token'), params.get('pubkey')) };
+}
+
+function credentialsOf(token: string | null, publicKey: string | null): Credentials {
+  if (token !== null) return { type: 'token', token };
+  if (publicKey !== null) return { type: 'public-key', key: publicKey };
+  return { type: 'none' };
+}
+
+function decodeSegment(segment: string): string | null {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return null; // malformed percent-encoding names no room
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * What a room decides about Storage. The rules of merging are in `apply.ts`; here is who may, who is told, and what is written down.
+ *
+ * Nothing computed from Storage leaves before it is durable: JSON is no CRDT, so nobody may see what could still vanish (design §4).
+ */
+import { AppError } from '../../base/errors.ts';
+import type { SessionId } from '../../base/ids.ts';
+import { allows } from '../../protocol/permissions.ts';
+import type { ServerMessage } from '../../protocol/server-messages.ts';
+import { sessionOf, takeNumber } from '../roster.ts';
+import type { Command, Effect, RestIds, RoomState } from '../shapes.ts';
+import { type Applied, applyOps } from './apply.ts';
+import { opsFromLson, toJson, toPlainLson } from './lson.ts';
+import { applyJsonPatch } from './patch.ts';
+import { compactNodes, emptyStorage, isEmptyStorage, serializedNodes } from './tree.ts';
+
+type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
+
+export function decideStorageFetch(room: RoomState, { from }: Of<'storage.fetch'>): Effect[] {
+  const session = sessionOf(room, from);
+  if (!allows(session.permissions, 'storage', 'read')) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: 'storage:read' });
+  session.storageAt = room.decision;
+  return [tell(from, stateOf(room))];
+}
+
+export function decideStorageChange(room: RoomState, { from, ops }: Of<'storage.change'>): Effect[] {
+  const session = sessionOf(room, from);
+  if (!allows(session.permissions, 'storage', 'write')) {
+    const opIds = ops.flatMap(({ opId }) => (opId === undefined ? [] : [opId]));
+    return [tell(from, { type: 'storage.rejected', opIds, reason: 'The session may not write to Storage.' })];
+  }
+  const applied = applyOps(room.storage, ops, { actor: session.actor });
+  const effects = record(room, applied);
+  if (applied.replies.length > 0) effects.push(tell(from, { type: 'storage.ops', ops: applied.replies }));
+  effects.push(...forward(applied, from));
+  for (const { opIds, reason } of applied.rejected) effects.push(tell(from, { type: 'storage.rejected', opIds, reason }));
+  if (applied.needsRepair) effects.push(tell(from, stateOf(room)));
+  return effects;
+}
+
+export function decideStorageRead(room: RoomState, { format, typeKey }: Of<'storage.read'>): Effect[] {
+  return [reply(documentText(room, { format, typeKey }))];
+}
+
+/** Fills an empty Storage; everybody connected comes back to it (contract, States: Room Storage). */
+export function decideStorageInitialize(room: RoomState, { root, typeKey }: Of<'storage.initialize'>): Effect[] {
+  if (!isEmptyStorage(room.storage)) throw new AppError('CANNOT_UPDATE_EXISTING_STORAGE', { roomId: room.id });
+  const effects: Effect[] = [];
+  const ids = restIds(room, effects);
+  const applied = applyOps(room.storage, opsFromLson(root, nodeIds(ids)), { actor: ids.actor });
+  effects.push(...record(room, applied), reply(documentText(room, { format: 'plain-lson', typeKey })), reconnectEveryone());
+  return effects;
+}
+
+export function decideStorageDelete(room: RoomState): Effect[] {
+  if (isEmptyStorage(room.storage)) return [reply(null)];
+  room.storage = emptyStorage();
+  room.version += 1;
+  return [{ type: 'journal', record: { kind: 'storage.reset' } }, reply(null), reconnectEveryone()];
+}
+
+export function decideStoragePatch(room: RoomState, { operations }: Of<'storage.patch'>): Effect[] {
+  const effects: Effect[] = [];
+  const ids = restIds(room, effects);
+  const applied = applyJsonPatch(room.storage, operations, nodeIds(ids));
+  effects.push(...record(room, applied), ...forward(applied, null), reply(null));
+  return effects;
+}
+
+/** A fresh actor and all nodes, for a back end that edits Storage with the SDK's own data structures (protocol 8.4). */
+export function decideStorageNodes(room: RoomState): Effect[] {
+  const effects: Effect[] = [];
+  const actor = takeNumber(room, effects);
+  effects.push(reply({ actor, nodes: serializedNodes(room.storage) }));
+  return effects;
+}
+
+export function decideStorageSend(room: RoomState, { ops }: Of<'storage.send'>): Effect[] {
+  const actor = Number.parseInt(ops[0]?.opId ?? '', 10);
+  const applied = applyOps(room.storage, ops, { actor });
+  return [...record(room, applied), ...forward(applied, null), reply({ ops: applied.replies })];
+}
+
+/** One record per decision, however many ops: they are one change to whoever reads the journal. */
+function record(room: RoomState, { journal }: Pick<Applied, 'journal'>): Effect[] {
+  if (journal.length === 0) return [];
+  room.version += 1;
+  return [{ type: 'journal', record: { kind: 'storage.ops', ops: journal } }];
+}
+
+function forward({ forwards }: Pick<Applied, 'forwards'>, from: SessionId | null): Effect[] {
+  if (forwards.length === 0) return [];
+  return [{ type: 'send', to: { storageBut: from }, when: 'durable', message: { type: 'storage.ops', ops: forwards } }];
+}
+
+function stateOf(room: RoomState): ServerMessage {
+  return { type: 'storage.state', nodes: compactNodes(room.storage) };
+}
+
+function tell(only: SessionId, message: ServerMessage): Effect {
+  return { type: 'send', to: { only }, when: 'durable', message };
+}
+
+function reply(value: unknown): Effect {
+  return { type: 'reply', value, when: 'durable' };
+}
+
+function reconnectEveryone(): Effect {
+  return { type: 'close', session: 'everyone', code: 'KICKED', facts: { reason: 'The Storage of the room was replaced.' }, when: 'durable' };
+}
+
+function documentText(room: RoomState, { format, typeKey }: { format: 'plain-lson' | 'json'; typeKey: string }): string {
+  return JSON.stringify(format === 'json' ? toJson(room.storage) : toPlainLson(room.storage, typeKey));
+}
+
+/** Nodes made over REST carry a number that no client ever had. */
+function restIds(room: RoomState, effects: Effect[]): RestIds {
+  room.restIds ??= { actor: takeNumber(room, effects), nextNode: 0, nextOp: 0 };
+  return room.restIds;
+}
+
+function nodeIds(ids: RestIds): { nextNodeId(): string; nextOpId(): string } {
+  return {
+    nextNodeId: () => `${ids.actor}:${ids.nextNode++}`,
+    nextOpId: () => `${ids.actor}:${ids.nextOp++}`,
+  };
+}

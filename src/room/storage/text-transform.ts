@@ -1,0 +1,113 @@
+/**
+ * Moves text operations over others made at the same time (protocol §5.7), so that both orders give the same text (TP1).
+ *
+ * The SDK does the same to predict our answer; a difference of one offset makes it throw its prediction away.
+ */
+import type { JsonObject } from '../../base/json.ts';
+import type { TextOperation } from '../../protocol/storage-ops.ts';
+
+/** Where the transformed operations stand to the others in the history that results. */
+export type Order = 'before' | 'after';
+
+type Insert = Extract<TextOperation, { type: 'insert' }>;
+type Range = Extract<TextOperation, { type: 'delete' | 'format' }>;
+type Format = Extract<TextOperation, { type: 'format' }>;
+type Operations = readonly TextOperation[];
+
+/** `operations` as they read once `others`, made from the same text, have been applied. */
+export function transform(operations: Operations, others: Operations, order: Order): Operations {
+  return cross(operations, others, order)[0];
+}
+
+/** Both sequences, each moved over the other. Every pair meets once; pieces of a split meet what is left to meet. */
+function cross(ours: Operations, theirs: Operations, order: Order): [Operations, Operations] {
+  if (ours.length === 0 || theirs.length === 0) return [ours, theirs];
+  if (ours.length === 1 && theirs.length === 1) return [moved(ours[0]!, theirs[0]!, order), moved(theirs[0]!, ours[0]!, opposite(order))];
+  const oursMoved: TextOperation[] = [];
+  let theirsLeft = theirs;
+  for (const own of ours) {
+    const theirsMoved: TextOperation[] = [];
+    let pieces: Operations = [own];
+    for (const other of theirsLeft) {
+      const [piecesMoved, otherMoved] = cross(pieces, [other], order);
+      pieces = piecesMoved;
+      theirsMoved.push(...otherMoved);
+    }
+    oursMoved.push(...pieces);
+    theirsLeft = theirsMoved;
+  }
+  return [oursMoved, theirsLeft];
+}
+
+function opposite(order: Order): Order {
+  return order === 'before' ? 'after' : 'before';
+}
+
+function moved(operation: TextOperation, other: TextOperation, order: Order): Operations {
+  if (operation.type === 'insert') return [insertOver(operation, other, order)];
+  switch (other.type) {
+    case 'insert':
+      return rangeOverInsert(operation, other);
+    case 'delete':
+      return rangeOverDelete(operation, other);
+    case 'format':
+      return operation.type === 'format' && order === 'before' ? formatOverLater(operation, other) : [operation];
+    default:
+      return other satisfies never;
+  }
+}
+
+function insertOver(operation: Insert, other: TextOperation, order: Order): Insert {
+  switch (other.type) {
+    case 'insert': {
+      const shifts = other.index < operation.index || (other.index === operation.index && order === 'after');
+      return shifts ? { ...operation, index: operation.index + other.text.length } : operation;
+    }
+    case 'delete':
+      return { ...operation, index: overDelete(operation.index, other) };
+    case 'format':
+      return operation;
+    default:
+      return other satisfies never;
+  }
+}
+
+/** A range that text is inserted into spares it: a delete must not take what its author never saw. */
+function rangeOverInsert(operation: Range, { index: at, text }: Insert): Operations {
+  const { index: start, length } = operation;
+  if (at <= start) return [{ ...operation, index: start + text.length }];
+  const tail = start + length - at;
+  if (tail <= 0) return [operation];
+  // Pieces of a delete apply one after the other: the second begins where the first left the inserted text.
+  const tailAt = (operation.type === 'delete' ? start : at) + text.length;
+  return [
+    { ...operation, length: at - start },
+    { ...operation, index: tailAt, length: tail },
+  ];
+}
+
+function rangeOverDelete(operation: Range, other: Extract<TextOperation, { type: 'delete' }>): Operations {
+  const start = overDelete(operation.index, other);
+  const end = overDelete(operation.index + operation.length, other);
+  return end > start ? [{ ...operation, index: start, length: end - start }] : [];
+}
+
+/** Where a later format sets the same attributes, it wins. */
+function formatOverLater(operation: Format, later: Format): Operations {
+  const end = operation.index + operation.length;
+  const from = Math.max(operation.index, later.index);
+  const to = Math.min(end, later.index + later.length);
+  const rest = Object.entries(operation.attributes).filter(([key]) => !Object.hasOwn(later.attributes, key));
+  if (from >= to || rest.length === Object.keys(operation.attributes).length) return [operation];
+  const attributes: JsonObject = Object.fromEntries(rest);
+  const pieces = [
+    { ...operation, length: from - operation.index },
+    { ...operation, index: from, length: to - from, attributes },
+    { ...operation, index: to, length: end - to },
+  ];
+  return pieces.filter((piece) => piece.length > 0 && Object.keys(piece.attributes).length > 0);
+}
+
+function overDelete(index: number, { index: at, length }: Extract<TextOperation, { type: 'delete' }>): number {
+  return at >= index ? index : Math.max(at, index - length);
+}

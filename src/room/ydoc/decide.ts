@@ -1,0 +1,115 @@
+/**
+ * What a room decides about its Yjs documents. How bytes merge is in `ydoc.ts`; here is who may, who is told, and what is written down.
+ *
+ * Updates go to peers at once, a CRDT heals; everything that a client could take for "saved" (state vectors, sync replies, hashes, REST
+ * answers) waits for the journal, so clients bring back whatever was lost (design §4).
+ */
+import { AppError } from '../../base/errors.ts';
+import { asSessionId } from '../../base/ids.ts';
+import { allows } from '../../protocol/permissions.ts';
+import { sessionOf } from '../roster.ts';
+import type { Command, DecideContext, Effect, RoomState, Session } from '../shapes.ts';
+import { readYdocJson } from './json.ts';
+import { acceptUpdate, emptyYdoc, encodeYdoc, missingFor, snapshotHash, stateVector, type Ydoc } from './ydoc.ts';
+
+type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
+
+export function decideYdocFetch(room: RoomState, { from, guid, vector }: Of<'ydoc.fetch'>, ctx: DecideContext): Effect[] {
+  const session = sessionOf(room, from);
+  if (!allows(session.permissions, 'storage', 'read')) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: 'storage:read' });
+  checkYdocCount(session.ydocs, guid, ctx);
+  const doc = room.ydocs.get(guid) ?? emptyYdoc();
+  const update = missingFor(doc, vector);
+  session.ydocs.add(guid);
+  // A y-websocket frame has no room for a hash: do not compute one for it.
+  const hash = session.kind === 'sdk' ? hashOf(room, guid, doc) : '';
+  return [
+    {
+      type: 'send',
+      to: { only: from },
+      when: 'durable',
+      message: { type: 'ydoc.state', guid, update, vector: stateVector(doc), hash },
+    },
+  ];
+}
+
+/** A y-websocket client is asked for what the server lacks as soon as it joins; it asks for its part itself. */
+export function askForYdoc(room: RoomState, session: Session): Effect[] {
+  session.ydocs.add('');
+  const vector = stateVector(room.ydocs.get('') ?? emptyYdoc());
+  return [{ type: 'send', to: { only: session.id }, when: 'durable', message: { type: 'ydoc.question', guid: '', vector } }];
+}
+
+export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'ydoc.change'>, ctx: DecideContext): Effect[] {
+  const session = from === null ? null : sessionOf(room, from);
+  const doc = room.ydocs.get(guid) ?? emptyYdoc();
+  if (session !== null && !allows(session.permissions, 'storage', 'write')) return refuse(session, guid);
+  checkYdocCount(room.ydocs, guid, ctx);
+  const { changed, journal } = acceptUpdate(doc, update, { session: from, isLive: (id) => room.sessions.has(asSessionId(id)) });
+  const effects: Effect[] = [];
+  if (changed) {
+    room.ydocs.set(guid, doc);
+    room.unsettled.add(guid);
+    effects.push({
+      type: 'send',
+      to: { ydocBut: from, guid },
+      when: 'now',
+      message: { type: 'ydoc.update', guid, update, hash: room.hashes.get(guid) ?? '' },
+    });
+  }
+  if (journal !== null) {
+    room.version += 1;
+    effects.push({ type: 'journal', record: { kind: 'ydoc.update', guid, update: journal } });
+  }
+  effects.push({ type: 'reply', value: null, when: 'durable' });
+  return effects;
+}
+
+/** Tells SDK clients the new hashes, some time after the changes and after their commit: this is their "saved". */
+export function decideYdocSettle(room: RoomState): Effect[] {
+  const effects: Effect[] = [];
+  for (const guid of [...room.unsettled]) {
+    if (!hasSdkFollower(room, guid)) continue;
+    const doc = room.ydocs.get(guid);
+    if (doc === undefined) continue;
+    const hash = hashOf(room, guid, doc);
+    room.hashes.set(guid, hash);
+    room.unsettled.delete(guid);
+    effects.push({ type: 'send', to: { ydocBut: null, guid }, when: 'durable', message: { type: 'ydoc.hash', guid, hash } });
+  }
+  return effects;
+}
+
+export function decideYdocRead(room: RoomState, { guid }: Of<'ydoc.read'>): Effect[] {
+  return [{ type: 'reply', value: encodeYdoc(room.ydocs.get(guid) ?? emptyYdoc()), when: 'durable' }];
+}
+
+export function decideYdocJson(room: RoomState, { key, kind, formatting }: Of<'ydoc.json'>): Effect[] {
+  const doc = room.ydocs.get('') ?? emptyYdoc();
+  const value = readYdocJson(doc, { formatting, ...(key !== null && { key }), ...(kind !== null && { type: kind }) });
+  return [{ type: 'reply', value, when: 'durable' }];
+}
+
+/** SDK clients hold back by themselves; a y-websocket client is told why its edits go nowhere. */
+function refuse(session: Session, guid: string): Effect[] {
+  if (session.kind !== 'yjs') return [];
+  const reason = 'This connection may read the document but not change it.';
+  return [{ type: 'send', to: { only: session.id }, when: 'now', message: { type: 'ydoc.denied', guid, reason } }];
+}
+
+/** The hash of the document as it is now; the one told last serves while nothing changed since. */
+function hashOf(room: RoomState, guid: string, doc: Ydoc): string {
+  const told = room.hashes.get(guid);
+  return told !== undefined && !room.unsettled.has(guid) ? told : snapshotHash(doc);
+}
+
+function hasSdkFollower(room: RoomState, guid: string): boolean {
+  for (const session of room.sessions.values()) if (session.kind === 'sdk' && session.ydocs.has(guid)) return true;
+  return false;
+}
+
+function checkYdocCount(known: { has(guid: string): boolean; size: number }, guid: string, { limits }: DecideContext): void {
+  if (!known.has(guid) && known.size >= limits.ydocsMax) {
+    throw new AppError('YJS_UPDATE_INVALID', { reason: `a room holds at most ${limits.ydocsMax} documents` });
+  }
+}

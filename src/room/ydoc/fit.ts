@@ -1,0 +1,74 @@
+/** How a scanned update fits a document, told from clocks alone: whether it goes too far, is here already, or can simply be appended. */
+import { invalidUpdate } from './byte-reader.ts';
+import { isDeleted } from './deleted.ts';
+import type { YdocLimits } from './limits.ts';
+import type { ScannedUpdate } from './scan.ts';
+import type { Ydoc } from './state.ts';
+import type { Vector } from './vector.ts';
+import { deletedAdvance } from './writers.ts';
+
+/** What an update adds to what is known. */
+export interface Reach {
+  /** By client of the update, the clock it would be at. */
+  readonly clocks: Vector;
+  /** Some struct begins beyond what is known of its client. */
+  readonly hasGap: boolean;
+}
+
+export function reachOf(known: Vector, { spans }: ScannedUpdate): Reach {
+  const clocks = new Map<number, number>();
+  let hasGap = false;
+  for (const { client, from, to } of spans) {
+    const clock = clocks.get(client) ?? known.get(client) ?? 0;
+    hasGap ||= from > clock;
+    clocks.set(client, Math.max(clock, to));
+  }
+  return { clocks, hasGap };
+}
+
+/** Nothing may lie too far beyond what is known and what the update brings itself. @throws AppError YJS_UPDATE_INVALID */
+export function checkLead(
+  { known }: Ydoc,
+  { spans, deletes }: ScannedUpdate,
+  { clocks }: Reach,
+  { clockLeadMax }: YdocLimits,
+): void {
+  const ends = new Map<number, number>();
+  for (const { client, from, to } of spans) {
+    const clock = ends.get(client) ?? known.get(client) ?? 0;
+    if (from > clock + clockLeadMax) throw invalidUpdate(`a struct of client ${client} lies too far beyond what is known of it`);
+    ends.set(client, to);
+  }
+  for (let at = 0; at < deletes.length; at += 3) {
+    const client = deletes[at]!;
+    const clock = clocks.get(client) ?? known.get(client) ?? 0;
+    if (deletes[at + 2]! > clock + clockLeadMax)
+      throw invalidUpdate(`it deletes too far beyond what is known of client ${client}`);
+  }
+}
+
+/** Deleted content takes clocks without bytes. @throws AppError YJS_UPDATE_INVALID */
+export function checkDeletedAdvance({ known }: Ydoc, { spans }: ScannedUpdate, { deletedAdvanceMax }: YdocLimits): void {
+  let advanced = 0;
+  for (const span of spans) advanced += deletedAdvance(span, known);
+  if (advanced > deletedAdvanceMax) throw invalidUpdate(`it uses up more than ${deletedAdvanceMax} clocks with deleted content`);
+}
+
+/** Whether every struct and deletion is certainly here. */
+export function isHere({ known, deleted }: Ydoc, { spans, deletes }: ScannedUpdate): boolean {
+  for (const { client, to } of spans) if (to > (known.get(client) ?? 0)) return false;
+  for (let at = 0; at < deletes.length; at += 3) {
+    if (!isDeleted(deleted, deletes[at]!, deletes[at + 1]!, deletes[at + 2]!)) return false;
+  }
+  return true;
+}
+
+/** Whether Yjs would integrate all of the update at once, and nothing that waited before: then its bytes need only be kept. */
+export function isReady({ known, pending }: Ydoc, { needs, deletes }: ScannedUpdate, { clocks, hasGap }: Reach): boolean {
+  if (hasGap) return false;
+  const clockOf = (client: number): number => clocks.get(client) ?? known.get(client) ?? 0;
+  for (const [client, clock] of needs) if (clock > clockOf(client)) return false;
+  for (let at = 0; at < deletes.length; at += 3) if (deletes[at + 2]! > clockOf(deletes[at]!)) return false;
+  for (const client of pending.waitsFor) if (clocks.has(client)) return false;
+  return true;
+}

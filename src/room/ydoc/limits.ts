@@ -1,0 +1,35 @@
+/**
+ * Every bound on a Yjs document (reliability 2.f). The bombs that each one stops are in `test/room/ydoc/bombs.test.ts`.
+ *
+ * There is no fixed bound on structs per update: a first sync of a large document holds hundreds of thousands. Yjs spends at least
+ * two bytes on a struct, so a declared count beyond half the bytes that are left is refused before anything is allocated for it.
+ */
+export const YDOC_LIMITS = {
+  /** One update. Sockets have a tighter bound of their own; this one is for REST (supplement 1.4). */
+  updateBytesMax: 20 * 1024 * 1024,
+  /** Merged bytes and the updates since. More would not fit a worker that holds many rooms. */
+  documentBytesMax: 50 * 1024 * 1024,
+  /** Types within types, and values within values. Yjs deletes and reads recursively: some thousands overflow its stack for ever. */
+  nestingMax: 64,
+  /** What waits for updates that have not come. Yjs merges all of it again with each further one: 1 MiB costs some 15 ms a message. */
+  pendingBytesMax: 1024 * 1024,
+  /** Highest clock of a client; beyond it arithmetic on 32 bits in other ports of Yjs breaks. */
+  clockMax: 2 ** 31,
+  /** How far beyond a client's known clock a struct or deletion may lie and still wait for what is between. */
+  clockLeadMax: 1_000_000,
+  /** Clocks that one update of a session may use up with deleted content, which takes no bytes. REST may import more. */
+  deletedAdvanceMax: 1_000_000,
+  /** The same on a client id that another live session writes: each such clock is one that its owner can no longer use. */
+  strangerAdvanceMax: 10_000,
+  /** Client ids whose writer is remembered, and structs remembered of each (16 bytes a struct). */
+  writersMax: 256,
+  writerStructsMax: 64,
+  /** Updates since the last compaction that are still joined byte by byte for a newcomer; more are folded first. */
+  joinedTailMax: 2_000,
+} as const;
+
+export type YdocLimits = { readonly [Key in keyof typeof YDOC_LIMITS]: number };
+
+if (!(YDOC_LIMITS.strangerAdvanceMax < YDOC_LIMITS.deletedAdvanceMax && YDOC_LIMITS.deletedAdvanceMax < YDOC_LIMITS.clockMax)) {
+  throw new Error('ydoc limits: a stranger may do less than an owner, and one update less than a lifetime');
+}

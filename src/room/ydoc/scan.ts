@@ -1,0 +1,180 @@
+/**
+ * A bounded pass over the V1 bytes of a Yjs update: every check that can be made without the document, and a summary for those
+ * that need it. No Yjs, and no allocation on the strength of a declared count.
+ *
+ * An update that passes is one that Yjs can decode. Whether it *fits* (its clocks, what it waits for) is decided in `ydoc.ts`.
+ */
+import { AppError } from '../../base/errors.ts';
+import { ByteReader, invalidUpdate } from './byte-reader.ts';
+import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
+import { CONTENT, scanContent, scanKey } from './scan-content.ts';
+
+/** Structs of one client without a gap between them. */
+export interface Span {
+  readonly client: number;
+  /** Clock of the first struct, and the clock after the last. */
+  readonly from: number;
+  to: number;
+  structs: number;
+  readonly bytesFrom: number;
+  bytesTo: number;
+  /** Clocks of deleted or collected structs: they advance the client without bytes to show for it. */
+  deleted: number;
+  /** The last live structs, four numbers each: clock, length, print of where it stands, print of what it holds (`writers.ts`). */
+  readonly live: number[];
+}
+
+export interface ScannedUpdate {
+  /** In the order of the bytes: clients in any order, clocks of one client ascending. */
+  readonly spans: readonly Span[];
+  /** By client, the clock it must have reached before all of this can be integrated. */
+  readonly needs: ReadonlyMap<number, number>;
+  /** Deleted ranges, three numbers each: client, first clock, clock after the last. */
+  readonly deletes: readonly number[];
+  /** Where the delete set begins. */
+  readonly deletesAt: number;
+  /** Types that are not known to lie directly in a root: each may be one level deeper than all before. */
+  readonly nestedTypes: number;
+  readonly isEmpty: boolean;
+}
+
+interface Scan {
+  readonly reader: ByteReader;
+  readonly limits: YdocLimits;
+  readonly spans: Span[];
+  readonly needs: Map<number, number>;
+  readonly deletes: number[];
+  nestedTypes: number;
+}
+
+const HAS_ORIGIN = 0x80;
+const HAS_RIGHT_ORIGIN = 0x40;
+const HAS_KEY = 0x20;
+const KIND = 0x1f;
+const COLLECTED = 0;
+const GAP = 10;
+/** Smallest encodings: a struct is two bytes, a client's block four with one struct, a client's deletions two, a range two. */
+const STRUCT_BYTES_MIN = 2;
+const BLOCK_BYTES_MIN = 3;
+const RANGE_BYTES_MIN = 2;
+const LIVE_NUMBERS = 4;
+
+/** @throws AppError YJS_UPDATE_INVALID, PAYLOAD_TOO_LARGE */
+export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS): ScannedUpdate {
+  if (update.length > limits.updateBytesMax) {
+    throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The Yjs update', bytesMax: limits.updateBytesMax });
+  }
+  const reader = new ByteReader(update);
+  const scan: Scan = { reader, limits, spans: [], needs: new Map(), deletes: [], nestedTypes: 0 };
+  const clients = new Set<number>();
+  for (let blocks = reader.count(BLOCK_BYTES_MIN); blocks > 0; blocks -= 1) {
+    const client = scanBlock(scan);
+    // Yjs would keep only the last block of a client.
+    if (clients.has(client)) throw invalidUpdate(`it lists client ${client} twice`);
+    clients.add(client);
+  }
+  const deletesAt = reader.at;
+  scanDeletes(scan);
+  if (reader.left > 0) throw invalidUpdate('bytes follow its end; is it in the V2 encoding?');
+  const { spans, needs, deletes, nestedTypes } = scan;
+  return { spans, needs, deletes, deletesAt, nestedTypes, isEmpty: spans.length === 0 && deletes.length === 0 };
+}
+
+function scanBlock(scan: Scan): number {
+  const { reader, limits } = scan;
+  const structs = reader.count(STRUCT_BYTES_MIN);
+  const client = reader.varUint();
+  let clock = reader.varUint();
+  let span: Span | null = null;
+  for (let index = 0; index < structs; index += 1) {
+    const bytesFrom = reader.at;
+    const info = reader.byte();
+    const isGap = info === GAP;
+    if (isGap) span = null;
+    else if (span === null) span = openSpan(scan, client, clock, bytesFrom);
+    const length = span === null ? reader.varUint() : scanStruct(scan, span, info);
+    // Yjs writes no empty structs, and its binary search does not find its way past one.
+    if (length === 0) throw invalidUpdate('it holds an empty struct');
+    clock += length;
+    if (clock > limits.clockMax) throw invalidUpdate(`a clock in it is beyond ${limits.clockMax}`);
+    if (span !== null) {
+      span.to = clock;
+      span.structs += 1;
+      span.bytesTo = reader.at;
+    }
+  }
+  return client;
+}
+
+function openSpan(scan: Scan, client: number, from: number, bytesFrom: number): Span {
+  const span: Span = { client, from, to: from, structs: 0, bytesFrom, bytesTo: bytesFrom, deleted: 0, live: [] };
+  scan.spans.push(span);
+  return span;
+}
+
+/** One struct after its first byte, standing at `span.to`. Returns its length in clocks. */
+function scanStruct(scan: Scan, span: Span, info: number): number {
+  const { reader, limits } = scan;
+  if (info === COLLECTED) {
+    const length = reader.varUint();
+    span.deleted += length;
+    return length;
+  }
+  const kind = info & KIND;
+  const inRoot = scanPlace(scan, span, info);
+  const place = reader.print;
+  reader.print = kind;
+  const length = scanContent(reader, kind, limits.nestingMax);
+  if (kind === CONTENT.type && !inRoot) scan.nestedTypes += 1;
+  if (kind === CONTENT.deleted) span.deleted += length;
+  else remember(span, length, place, reader.print, limits.writerStructsMax);
+  return length;
+}
+
+/** Where a struct stands: its neighbours, or else its parent. Returns whether that is known to be a root. */
+function scanPlace(scan: Scan, span: Span, info: number): boolean {
+  const { reader } = scan;
+  const neighbours = info & (HAS_ORIGIN | HAS_RIGHT_ORIGIN);
+  reader.print = neighbours;
+  if (info & HAS_ORIGIN) scanId(scan, span);
+  if (info & HAS_RIGHT_ORIGIN) scanId(scan, span);
+  if (neighbours !== 0) return false;
+  const parent = reader.varUint();
+  if (parent > 1) throw invalidUpdate('a struct in it has no parent');
+  if (parent === 1) scanKey(reader);
+  else scanId(scan, span);
+  if (info & HAS_KEY) scanKey(reader);
+  return parent === 1;
+}
+
+function scanId({ reader, limits, needs }: Scan, span: Span): void {
+  const client = reader.varUint();
+  const clock = reader.varUint();
+  reader.mix(client);
+  reader.mix(clock);
+  if (client === span.client) {
+    // Yjs takes it for granted that a client refers only to its own past, and throws while it integrates.
+    if (clock >= span.to) throw invalidUpdate('a struct in it refers to its own future');
+    return;
+  }
+  if (clock >= limits.clockMax) throw invalidUpdate(`a clock in it is beyond ${limits.clockMax}`);
+  if (clock >= (needs.get(client) ?? 0)) needs.set(client, clock + 1);
+}
+
+function remember(span: Span, length: number, place: number, content: number, structsMax: number): void {
+  span.live.push(span.to, length, place, content);
+  // Dropped in halves, so that a long span does not shift its array at every struct.
+  if (span.live.length > 2 * LIVE_NUMBERS * structsMax) span.live.splice(0, LIVE_NUMBERS * structsMax);
+}
+
+function scanDeletes({ reader, limits, deletes }: Scan): void {
+  for (let clients = reader.count(RANGE_BYTES_MIN); clients > 0; clients -= 1) {
+    const client = reader.varUint();
+    for (let ranges = reader.count(RANGE_BYTES_MIN); ranges > 0; ranges -= 1) {
+      const from = reader.varUint();
+      const to = from + reader.varUint();
+      if (to > limits.clockMax) throw invalidUpdate(`a clock in it is beyond ${limits.clockMax}`);
+      if (to > from) deletes.push(client, from, to);
+    }
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * One Yjs document as a room keeps it: merged bytes, the raw updates since, and what the scans of both have told. A `Y.Doc` exists
+ * only while something needs one (`live.ts`).
+ */
+import type * as Y from 'yjs';
+import { addDeleted, type Deleted, isDeleted } from './deleted.ts';
+import type { ScannedUpdate } from './scan.ts';
+import type { Writers } from './writers.ts';
+
+export interface Ydoc {
+  /** One V1 update: the document at its last compaction. */
+  base: Uint8Array;
+  /** Its scan, made when first needed; undefined until then, null when only Yjs can read it. */
+  baseScan: ScannedUpdate | null | undefined;
+  tail: Tail;
+  /** By client, the clock up to which everything is here. */
+  known: Map<number, number>;
+  readonly deleted: Deleted;
+  readonly writers: Writers;
+  pending: Pending;
+  /** No type lies deeper than this; counted up by what arrives, measured when it gets near the limit. */
+  nestingBound: number;
+  live: Live | null;
+  /** The answer to an empty state vector, until the next change: a thousand newcomers share these bytes. */
+  whole: Uint8Array | null;
+}
+
+/** What cannot be integrated yet. */
+export interface Pending {
+  readonly bytes: number;
+  /** Clients whose next struct may set some of it free. */
+  readonly waitsFor: ReadonlySet<number>;
+}
+
+export interface Live {
+  readonly ydoc: Y.Doc;
+  /** Updates of the tail that it holds; it holds all of the base. */
+  drained: number;
+}
+
+/** Updates one after the other in one buffer: thirty bytes each need no object of two hundred. */
+export interface Tail {
+  bytes: Uint8Array;
+  /** Where each update ends. */
+  readonly ends: number[];
+}
+
+export const NOTHING_PENDING: Pending = { bytes: 0, waitsFor: new Set() };
+
+const TAIL_BYTES_MIN = 256;
+
+/** Bytes handed out earlier may still be read by a `Y.Doc`: a tail is left behind, never written over. */
+export function emptyTail(): Tail {
+  return { bytes: new Uint8Array(0), ends: [] };
+}
+
+export function tailBytes(tail: Tail): number {
+  return tail.ends.at(-1) ?? 0;
+}
+
+export function pushTail(tail: Tail, update: Uint8Array): void {
+  const from = tailBytes(tail);
+  const to = from + update.length;
+  if (to > tail.bytes.length) {
+    const larger = new Uint8Array(Math.max(TAIL_BYTES_MIN, 2 * from, to));
+    larger.set(tail.bytes.subarray(0, from));
+    tail.bytes = larger;
+  }
+  tail.bytes.set(update, from);
+  tail.ends.push(to);
+}
+
+/** Takes the last update back. */
+export function popTail(tail: Tail): void {
+  tail.ends.pop();
+  // The bytes stay, and may be read by a Y.Doc still: the next push must not write over them.
+  tail.bytes = tail.bytes.slice(0, tailBytes(tail));
+}
+
+export function tailUpdate(tail: Tail, index: number): Uint8Array {
+  return tail.bytes.subarray(index === 0 ? 0 : tail.ends[index - 1]!, tail.ends[index]!);
+}
+
+/** Counts in what the spans add; those that begin beyond what is known wait for what is between. */
+export function advance(known: Map<number, number>, { spans }: ScannedUpdate): void {
+  for (const { client, from, to } of spans) {
+    const clock = known.get(client) ?? 0;
+    if (from <= clock && clock < to) known.set(client, to);
+  }
+}
+
+export function noteDeletes(deleted: Deleted, { deletes }: ScannedUpdate): void {
+  for (let at = 0; at < deletes.length; at += 3) addDeleted(deleted, deletes[at]!, deletes[at + 1]!, deletes[at + 2]!);
+}
+
+/** Whether the update deletes anything that is here and was not deleted. May err towards yes: see `deleted.ts`. */
+export function deletesSomething({ known, deleted }: Ydoc, { deletes }: ScannedUpdate): boolean {
+  for (let at = 0; at < deletes.length; at += 3) {
+    const client = deletes[at]!;
+    const to = Math.min(deletes[at + 2]!, known.get(client) ?? 0);
+    if (deletes[at + 1]! < to && !isDeleted(deleted, client, deletes[at + 1]!, to)) return true;
+  }
+  return false;
+}

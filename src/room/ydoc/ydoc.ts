@@ -1,0 +1,201 @@
+/**
+ * The Yjs document of a room: what may enter it, and what others are told of it. Synchronous, no I/O, no clock.
+ *
+ * A live update costs one scan and one append of its raw bytes. Everything that needs the document itself goes through `live.ts`.
+ * Who may write, who is told and what waits for the journal is decided in `decide.ts`.
+ */
+import * as Y from 'yjs';
+import { concat } from '../../base/binary.ts';
+import { AppError } from '../../base/errors.ts';
+import { sha256Base64 } from '../../base/sha256.ts';
+import { checkDeletedAdvance, checkLead, isHere, isReady, reachOf } from './fit.ts';
+import { joinUpdates, type Part } from './join.ts';
+import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
+import { fold, materialise, tryUpdate } from './live.ts';
+import { type ScannedUpdate, scanUpdate } from './scan.ts';
+import { advance, emptyTail, NOTHING_PENDING, noteDeletes, pushTail, tailBytes, tailUpdate, type Ydoc } from './state.ts';
+import { decodeVector, encodeVector, type Vector } from './vector.ts';
+import { checkWriters, recordWriters, type Sender } from './writers.ts';
+
+export type { Ydoc } from './state.ts';
+export type { Sender } from './writers.ts';
+
+export interface Accepted {
+  /** False only when every struct and deletion was here already. */
+  readonly changed: boolean;
+  /** What must be written down: the update as it came, or null when nothing changed. */
+  readonly journal: Uint8Array | null;
+}
+
+const UNCHANGED: Accepted = { changed: false, journal: null };
+
+/** What was accepted once is read again whatever the limits are now. */
+const STORED: YdocLimits = {
+  ...YDOC_LIMITS,
+  updateBytesMax: Number.POSITIVE_INFINITY,
+  nestingMax: Number.POSITIVE_INFINITY,
+  clockMax: Number.MAX_SAFE_INTEGER,
+};
+
+/** No structs, no deletions. */
+const EMPTY_UPDATE = Uint8Array.of(0, 0);
+
+export function emptyYdoc(): Ydoc {
+  return {
+    base: EMPTY_UPDATE,
+    baseScan: undefined,
+    tail: emptyTail(),
+    known: new Map(),
+    deleted: new Map(),
+    writers: new Map(),
+    pending: NOTHING_PENDING,
+    nestingBound: 0,
+    live: null,
+    whole: null,
+  };
+}
+
+/**
+ * Takes a client's update, or refuses it before anything changed.
+ * @throws AppError YJS_UPDATE_INVALID, PAYLOAD_TOO_LARGE, YJS_CLIENT_ID_IN_USE
+ */
+export function acceptUpdate(doc: Ydoc, update: Uint8Array, from: Sender, limits: YdocLimits = YDOC_LIMITS): Accepted {
+  const scanned = scanUpdate(update, limits);
+  if (ydocBytes(doc) + update.length > limits.documentBytesMax) {
+    throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The Yjs document with this update', bytesMax: limits.documentBytesMax });
+  }
+  const reach = reachOf(doc.known, scanned);
+  checkLead(doc, scanned, reach, limits);
+  if (from.session !== null) checkDeletedAdvance(doc, scanned, limits);
+  checkWriters(doc.writers, scanned.spans, doc.known, from, limits);
+  if (isHere(doc, scanned)) return UNCHANGED;
+  // A plain update changes this very map, any other leaves it behind: what was known before is told from it while that is still so.
+  const { known } = doc;
+  const isPlain = isReady(doc, scanned, reach) && doc.nestingBound + scanned.nestedTypes <= limits.nestingMax;
+  if (!isPlain && tryUpdate(doc, update, scanned, limits) === 'unchanged') return UNCHANGED;
+  if (from.session !== null) recordWriters(doc.writers, scanned.spans, known, from.session, limits);
+  if (isPlain) append(doc, update, scanned);
+  noteDeletes(doc.deleted, scanned);
+  doc.whole = null;
+  return { changed: true, journal: update };
+}
+
+/** Takes an update from the journal: it was accepted once, so nothing is refused. @throws AppError ROOM_UNREADABLE if Yjs cannot read it. */
+export function replayUpdate(doc: Ydoc, update: Uint8Array): void {
+  pushTail(doc.tail, update);
+  doc.whole = null;
+  learn(doc, scanStored(update));
+}
+
+/** V1 state vector of all that is here; what waits for other updates is left out. */
+export function stateVector(doc: Ydoc): Uint8Array {
+  return encodeVector(doc.known);
+}
+
+/**
+ * Everything that `vector` lacks, as one V1 update: structs, all deletions, and what waits here for updates that have not come.
+ * @throws AppError YJS_UPDATE_INVALID for bytes that are no state vector.
+ */
+export function missingFor(doc: Ydoc, vector: Uint8Array): Uint8Array {
+  const clocks = decodeVector(vector);
+  if (doc.tail.ends.length > YDOC_LIMITS.joinedTailMax) fold(doc);
+  if (clocks.size > 0) return joinAfter(doc, clocks) ?? Y.encodeStateAsUpdate(materialise(doc), vector);
+  doc.whole ??= doc.tail.ends.length === 0 ? doc.base : (joinAfter(doc, clocks) ?? Y.encodeStateAsUpdate(materialise(doc)));
+  return doc.whole;
+}
+
+/** Base64 of the SHA-256 of the document's Yjs snapshot, by which SDK clients tell that they are in step (protocol 9.1). */
+export function snapshotHash(doc: Ydoc): string {
+  const settled = doc.live === null && doc.tail.ends.length === 0 && doc.pending.bytes === 0 ? scanBase(doc) : null;
+  // A base is written by Yjs with its canonical delete set: that and the state vector are the snapshot.
+  if (settled !== null) return sha256Base64(concat([doc.base.subarray(settled.deletesAt), stateVector(doc)]));
+  return sha256Base64(Y.encodeSnapshot(Y.snapshot(materialise(doc))));
+}
+
+/** The whole document as one V1 update, compacted, with what still waits; `decodeYdoc` reads it back. */
+export function encodeYdoc(doc: Ydoc): Uint8Array {
+  fold(doc);
+  return doc.base;
+}
+
+/** @param bytes from `encodeYdoc`. @throws AppError ROOM_UNREADABLE */
+export function decodeYdoc(bytes: Uint8Array): Ydoc {
+  const doc = emptyYdoc();
+  doc.base = bytes;
+  doc.baseScan = scanStored(bytes);
+  learn(doc, doc.baseScan);
+  return doc;
+}
+
+/** Folds the updates since the last compaction into the base and drops what was deleted. */
+export function compactYdoc(doc: Ydoc): void {
+  fold(doc);
+}
+
+/** Gives back the memory that can be had again from the bytes. */
+export function releaseYdoc(doc: Ydoc): void {
+  doc.live = null;
+  doc.whole = null;
+}
+
+/** Bytes that the document takes at rest. */
+export function ydocBytes(doc: Ydoc): number {
+  return doc.base.length + tailBytes(doc.tail);
+}
+
+function append(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate): void {
+  pushTail(doc.tail, update);
+  advance(doc.known, scanned);
+  doc.nestingBound += scanned.nestedTypes;
+}
+
+/** Takes note of bytes that are in the document already: from their scan if that tells all, else from Yjs. */
+function learn(doc: Ydoc, scanned: ScannedUpdate | null): void {
+  if (scanned === null) {
+    doc.nestingBound = Number.POSITIVE_INFINITY;
+    materialise(doc);
+    return;
+  }
+  noteDeletes(doc.deleted, scanned);
+  doc.nestingBound += scanned.nestedTypes;
+  if (isReady(doc, scanned, reachOf(doc.known, scanned))) advance(doc.known, scanned);
+  else materialise(doc);
+}
+
+/** Null when the rules have become stricter since these bytes were accepted; then Yjs has the word. */
+function scanStored(bytes: Uint8Array): ScannedUpdate | null {
+  try {
+    return scanUpdate(bytes, STORED);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return null;
+  }
+}
+
+function scanBase(doc: Ydoc): ScannedUpdate | null {
+  if (doc.baseScan === undefined) doc.baseScan = scanStored(doc.base);
+  return doc.baseScan;
+}
+
+/** What lies after `vector`, joined from the bytes at hand; null when that takes a `Y.Doc`. */
+function joinAfter(doc: Ydoc, vector: Vector): Uint8Array | null {
+  if (doc.pending.bytes > 0) return null;
+  const parts: Part[] = [];
+  if (!isCovered(doc.known, vector)) {
+    const base = scanBase(doc);
+    if (base === null) return null;
+    parts.push({ bytes: doc.base, scanned: base });
+    for (let index = 0; index < doc.tail.ends.length; index += 1) {
+      const bytes = tailUpdate(doc.tail, index);
+      const scanned = scanStored(bytes);
+      if (scanned === null) return null;
+      parts.push({ bytes, scanned });
+    }
+  }
+  return joinUpdates(parts, vector, doc.deleted);
+}
+
+function isCovered(known: Vector, vector: Vector): boolean {
+  for (const [client, clock] of known) if ((vector.get(client) ?? 0) < clock) return false;
+  return true;
+}

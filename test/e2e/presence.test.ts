@@ -1,0 +1,225 @@
+/** Who is here and what passes: entry, presence, events, leaving and coming back (conformance checks 1, 2, 5 to 13). */
+import { describe, expect, test } from 'vitest';
+import { CODE } from '../support/e2e/messages.ts';
+import { dial, enterRaw } from '../support/e2e/raw-client.ts';
+import { connected, enter, listen, type Visitor } from '../support/e2e/sdk-client.ts';
+import { aServer, freshRoomId, isExternal } from '../support/e2e/server.ts';
+import { accessTokenFor } from '../support/e2e/tokens.ts';
+import { until } from '../support/e2e/until.ts';
+
+const CONNECTIONS_PER_ROOM_MAX = 30;
+const server = await aServer({ CONNECTIONS_PER_ROOM_MAX: String(CONNECTIONS_PER_ROOM_MAX) });
+
+describe('entry', () => {
+  test('[E2E check 1] a base URL with a path and a query, and a room ID with a space, a slash and an accent, lead into the room', async () => {
+    const roomId = `${freshRoomId('a b/é')}`;
+    const { network } = await enter(server, { roomId, baseUrl: `${server.url}/p?x=1` });
+    const [address] = network.dialled;
+    expect(address!.pathname).toBe('/v8');
+    expect(Object.fromEntries(address!.searchParams)).toEqual({ x: '1', roomId, tok: expect.any(String), version: '3.24.2' });
+    expect((await server.backend.getRoom(roomId)).id).toBe(roomId);
+  });
+
+  test('[E2E check 2] the first frame is a bare ROOM_STATE object with actor, nonce, scopes, users and meta', async () => {
+    const client = await enterRaw(server, {
+      roomId: freshRoomId('state'),
+      userId: 'al',
+      permissions: { '*': ['*:write', 'comments:read'] },
+    });
+    expect(JSON.parse(client.texts[0]!)).toEqual({
+      type: CODE.roomState,
+      actor: expect.any(Number),
+      nonce: expect.any(String),
+      scopes: ['*:write', 'comments:read'],
+      users: {},
+      meta: {},
+    });
+    expect(client.actor).toBeGreaterThanOrEqual(1);
+  });
+
+  test.skipIf(isExternal)('[E2E check 5] the last place in a room is given, the next one is refused with 4005', async () => {
+    const roomId = freshRoomId('full');
+    const token = await accessTokenFor(server, { userId: 'al' });
+    const [first] = await Promise.all(
+      Array.from({ length: CONNECTIONS_PER_ROOM_MAX }, () => enterRaw(server, { roomId, token })),
+    );
+    expect(await (await dial(server, { roomId, token })).closed).toMatchObject({ code: 4005 });
+    first!.leave();
+    await first!.closed;
+    await until('the place is free', () => enterRaw(server, { roomId, userId: 'al' }));
+  });
+
+  test('[E2E check 6] ping is answered with pong', async () => {
+    const client = await enterRaw(server, { roomId: freshRoomId('ping'), userId: 'al' });
+    client.sendFrame('ping');
+    await until('pong came', () => client.texts.includes('pong'), { timeoutMs: 2_000 });
+  });
+
+  test('[E2E check 8] each learns of the other: by USER_JOINED who was there, by ROOM_STATE who came', async () => {
+    const roomId = freshRoomId('join');
+    const al = await enterRaw(server, { roomId, userId: 'al', userInfo: { name: 'Al' } });
+    const bo = await enterRaw(server, { roomId, userId: 'bo', userInfo: { name: 'Bo' }, permissions: { '*': ['*:read'] } });
+    expect(await al.take(CODE.userJoined)).toEqual({
+      type: CODE.userJoined,
+      actor: bo.actor,
+      id: 'bo',
+      info: { name: 'Bo' },
+      scopes: ['*:read'],
+    });
+    const { users } = JSON.parse(bo.texts[0]!) as { users: object };
+    expect(users).toEqual({ [al.actor]: { id: 'al', info: { name: 'Al' }, scopes: ['*:write'] } });
+    await bo.roundTrip();
+    expect(bo.inbox).toEqual([]);
+  });
+
+  test('[E2E check 11] who closes the socket is announced as gone, by number', async () => {
+    const roomId = freshRoomId('leave');
+    const [al, bo] = [await enterRaw(server, { roomId, userId: 'al' }), await enterRaw(server, { roomId, userId: 'bo' })];
+    bo.leave();
+    expect(await al.take(CODE.userLeft)).toEqual({ type: CODE.userLeft, actor: bo.actor });
+  });
+});
+
+describe('presence', () => {
+  test('[E2E check 9] a presence for a newcomer reaches it whole, marked as full, and no third one', async () => {
+    const roomId = freshRoomId('target');
+    const [al, bo, cy] = [
+      await enterRaw(server, { roomId, userId: 'al' }),
+      await enterRaw(server, { roomId, userId: 'bo' }),
+      await enterRaw(server, { roomId, userId: 'cy' }),
+    ];
+    bo.send({ type: CODE.presence, targetActor: al.actor, data: { cursor: { x: 1 }, name: null } });
+    expect(await al.take(CODE.presence)).toEqual({
+      type: CODE.presence,
+      actor: bo.actor,
+      targetActor: expect.any(Number),
+      data: { cursor: { x: 1 }, name: null },
+    });
+    bo.send({ type: CODE.presence, data: { fence: true } });
+    expect((await cy.take(CODE.presence)).data).toEqual({ fence: true });
+  });
+
+  test('[E2E check 10] a patch reaches the others without a target, and its sender not at all', async () => {
+    const roomId = freshRoomId('patch');
+    const [al, bo] = [await enterRaw(server, { roomId, userId: 'al' }), await enterRaw(server, { roomId, userId: 'bo' })];
+    await al.take(CODE.userJoined);
+    al.send({ type: CODE.presence, data: { cursor: 1 } });
+    expect(await bo.take(CODE.presence)).toEqual({ type: CODE.presence, actor: al.actor, data: { cursor: 1 } });
+    await al.roundTrip();
+    expect(al.inbox).toEqual([]);
+  });
+
+  test('[E2E check 9] three SDK clients see each other, with what each has set, whoever came first', async () => {
+    const roomId = freshRoomId('three');
+    const visitors: Visitor[] = [];
+    for (const userId of ['al', 'bo', 'cy'])
+      visitors.push(await enter(server, { roomId, userId, initialPresence: { of: userId, moved: 0 } }));
+    for (const { room } of visitors) room.updatePresence({ moved: 1 });
+    for (const [index, { room }] of visitors.entries()) {
+      const others = ['al', 'bo', 'cy'].filter((_, other) => other !== index);
+      await until('all have moved', () => room.getOthers().filter(({ presence }) => presence.moved === 1).length === 2);
+      expect(room.getOthers().map(({ id, presence }) => ({ id, presence }))).toEqual(
+        expect.arrayContaining(others.map((id) => ({ id, presence: { of: id, moved: 1 } }))),
+      );
+    }
+  });
+
+  test('[E2E check 11] SDK clients are told of entering, updating and leaving, in that order', async () => {
+    const roomId = freshRoomId('events');
+    const al = await enter(server, { roomId, userId: 'al' });
+    const events = listen<any>(al.room.events.others);
+    const bo = await enter(server, { roomId, userId: 'bo', initialPresence: { n: 0 } });
+    await until('bo is seen', () => events.some(({ type }) => type === 'enter'));
+    bo.room.updatePresence({ n: 1 });
+    await until('bo has moved', () => events.some(({ type }) => type === 'update'));
+    bo.leave();
+    await until('bo has left', () => events.some(({ type }) => type === 'leave'));
+    const told = events.filter(({ type }) => type !== 'reset').map(({ type, user }) => [type, user.id]);
+    expect(told).toEqual([
+      ['enter', 'bo'],
+      ['update', 'bo'],
+      ['leave', 'bo'],
+    ]);
+  });
+});
+
+describe('events', () => {
+  test('[E2E check 12] an event reaches the others, with its sender, and not the sender', async () => {
+    const roomId = freshRoomId('broadcast');
+    const [al, bo, cy] = [
+      await enter(server, { roomId, userId: 'al' }),
+      await enter(server, { roomId, userId: 'bo', initialPresence: { n: 1 } }),
+      await enter(server, { roomId, userId: 'cy' }),
+    ];
+    const [own, heard] = [listen<any>(bo.room.events.customEvent), listen<any>(al.room.events.customEvent)];
+    await until('al sees bo', () => al.room.getOthers().some(({ id }) => id === 'bo'));
+    bo.room.broadcastEvent({ type: 'hello', list: [1, null, 'ä'] });
+    await until('the event is here', () => heard.length === 1);
+    expect(heard[0]).toMatchObject({
+      connectionId: bo.actor(),
+      user: { id: 'bo', presence: { n: 1 } },
+      event: { type: 'hello', list: [1, null, 'ä'] },
+    });
+    cy.room.broadcastEvent('fence');
+    await until('the fence is here', () => own.length === 1);
+    expect(own[0]).toMatchObject({ event: 'fence' });
+  });
+
+  test('[E2E check 13] a message of an unknown code is passed over, and the rest of its frame is done', async () => {
+    const roomId = freshRoomId('unknown');
+    const [al, bo] = [await enterRaw(server, { roomId, userId: 'al' }), await enterRaw(server, { roomId, userId: 'bo' })];
+    al.send({ type: 9_999, anything: [{}] }, { type: CODE.event, event: 'still' }, { type: -1 });
+    expect(await bo.take(CODE.event)).toEqual({ type: CODE.event, actor: al.actor, event: 'still' });
+    await al.roundTrip();
+  });
+});
+
+describe('coming back', () => {
+  test('[E2E check 7] no number is given twice in a room, however often one comes and goes', async () => {
+    const roomId = freshRoomId('numbers');
+    const seen: number[] = [];
+    for (let turn = 0; turn < 5; turn += 1) {
+      const client = await enterRaw(server, { roomId, userId: 'al' });
+      seen.push(client.actor);
+      client.leave();
+      await client.closed;
+    }
+    expect(new Set(seen).size).toBe(5);
+  });
+
+  test('[E2E check 7] a client that lost its connection comes back under a new number, and the others see it once', async () => {
+    const roomId = freshRoomId('reconnect');
+    const al = await enter(server, { roomId, userId: 'al' });
+    const bo = await enter(server, { roomId, userId: 'bo', initialPresence: { n: 1 } });
+    const before = bo.actor();
+    bo.room.updatePresence({ n: 2 });
+    bo.network.cut();
+    bo.network.mend();
+    await until('bo is back under a new number', () => bo.room.getStatus() === 'connected' && bo.actor() !== before);
+    await until('al sees the new one alone', () => {
+      const others = al.room.getOthers();
+      return others.length === 1 && others[0]!.connectionId === bo.actor();
+    });
+    expect(al.room.getOthers()[0]!.presence).toEqual({ n: 2 });
+    expect(bo.room.getOthers().map(({ id }) => id)).toEqual(['al']);
+    expect(bo.tokensAsked()).toBe(1);
+  });
+
+  test.skipIf(isExternal)(
+    '[E2E check 7] after a restart of the server clients come back by themselves, under numbers never used before',
+    async () => {
+      const roomId = freshRoomId('restart');
+      const visitors = [await enter(server, { roomId, userId: 'al' }), await enter(server, { roomId, userId: 'bo' })];
+      const before = visitors.map(({ actor }) => actor());
+      await server.restart();
+      for (const visitor of visitors) {
+        await until('the client has noticed', () => visitor.network.closeCodes.length > 0);
+        expect(visitor.network.closeCodes[0]).toBe(1012);
+        await connected(visitor);
+      }
+      const after = visitors.map(({ actor }) => actor());
+      expect(new Set([...before, ...after]).size).toBe(4);
+      for (const { room } of visitors) await until('both see each other', () => room.getOthers().length === 1);
+    },
+  );
+});

@@ -1,0 +1,148 @@
+import { expect, test } from 'vitest';
+import type { Actor } from '../../../src/kernel/actor/actor.ts';
+import { ActorHost } from '../../../src/kernel/actor/actor-host.ts';
+import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
+
+class Recorder implements Actor<string> {
+  readonly heard: string[] = [];
+  idle = false;
+  stopped: (() => void) | null = null;
+
+  async act(command: string): Promise<unknown> {
+    this.heard.push(command);
+    return `did ${command}`;
+  }
+  tell(command: string): void {
+    this.heard.push(command);
+  }
+  tick(): void {
+    this.heard.push('tick');
+  }
+  drop(): void {
+    this.heard.push('drop');
+  }
+  isIdle(): boolean {
+    return this.idle;
+  }
+  stop(): Promise<void> {
+    return new Promise((resolve) => {
+      this.stopped = resolve;
+    });
+  }
+}
+
+interface Load {
+  readonly key: string;
+  readonly actor: Recorder;
+  ready(): void;
+  fail(error: Error): void;
+  lose(): void;
+}
+
+function aHost(waitingMax = 10): { host: ActorHost<string>; loads: Load[]; clock: ManualClock; errors: unknown[] } {
+  const clock = manualClock();
+  const loads: Load[] = [];
+  const errors: unknown[] = [];
+  const host = new ActorHost<string>({
+    clock,
+    waitingMax,
+    onError: (error) => errors.push(error),
+    load: (key, onLost) =>
+      new Promise((resolve, reject) => {
+        const actor = new Recorder();
+        loads.push({ key, actor, ready: () => resolve(actor), fail: reject, lose: onLost });
+      }),
+  });
+  return { host, loads, clock, errors };
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('[AH1] callers that come while an actor loads share one load, and are heard in order', async () => {
+  const { host, loads } = aHost();
+  const answers = [host.ask('a', '1'), host.ask('a', '2')];
+  host.tell('a', '3');
+  expect(loads).toHaveLength(1);
+  loads[0]!.ready();
+  expect(await Promise.all(answers)).toEqual(['did 1', 'did 2']);
+  expect(loads[0]!.actor.heard).toEqual(['1', '2', '3']);
+});
+
+test('[AH2] asks that wait for a load are bounded: one more than the bound is refused, and may be tried again', async () => {
+  const { host, loads } = aHost(2);
+  const answers = [host.ask('a', '1'), host.ask('a', '2')];
+  await expect(host.ask('a', '3')).rejects.toMatchObject({ code: 'ROOM_OVERLOADED' });
+  loads[0]!.ready();
+  expect(await Promise.all(answers)).toEqual(['did 1', 'did 2']);
+});
+
+test('[AH3] a failed load fails all who waited, and the next caller loads anew', async () => {
+  const { host, loads, errors } = aHost();
+  const answer = host.ask('a', '1');
+  const reason = new Error('disk on fire');
+  loads[0]!.fail(reason);
+  await expect(answer).rejects.toBe(reason);
+  await settled();
+  expect(errors).toEqual([reason]);
+  const again = host.ask('a', '2');
+  loads[1]!.ready();
+  expect(await again).toBe('did 2');
+});
+
+test('[AH4] tell wakes nobody: false for an actor that sleeps', () => {
+  const { host, loads } = aHost();
+  expect(host.tell('a', '1')).toBe(false);
+  expect(loads).toHaveLength(0);
+});
+
+test('[AH5] an idle actor is stopped in order; what arrives meanwhile is done by its successor', async () => {
+  const { host, loads, clock } = aHost();
+  const first = host.ask('a', '1');
+  loads[0]!.ready();
+  await first;
+  loads[0]!.actor.idle = true;
+  clock.advance(1_000);
+  const second = host.ask('a', '2');
+  expect(loads).toHaveLength(1);
+  loads[0]!.actor.stopped!();
+  await settled();
+  expect(loads).toHaveLength(2);
+  loads[1]!.ready();
+  expect(await second).toBe('did 2');
+  expect(loads[0]!.actor.heard).toEqual(['1', 'tick']);
+});
+
+test('[AH6] an actor that lost its ownership is dropped unread; the next command loads it again', async () => {
+  const { host, loads } = aHost();
+  const first = host.ask('a', '1');
+  loads[0]!.ready();
+  await first;
+  loads[0]!.lose();
+  expect(host.size).toBe(0);
+  const second = host.ask('a', '2');
+  loads[1]!.ready();
+  expect(await second).toBe('did 2');
+});
+
+test('[AH7] closing stops every actor, also one still loading, and refuses newcomers', async () => {
+  const { host, loads } = aHost();
+  const first = host.ask('a', '1');
+  const closed = host.close();
+  loads[0]!.ready();
+  await first;
+  await settled();
+  await expect(host.ask('b', '1')).rejects.toMatchObject({ code: 'SERVER_STOPPING' });
+  loads[0]!.actor.stopped!();
+  await closed;
+  expect(host.size).toBe(0);
+});
+
+test('[AH8] a worker that lost its lease drops all actors, and tells them', async () => {
+  const { host, loads } = aHost();
+  const first = host.ask('a', '1');
+  loads[0]!.ready();
+  await first;
+  host.dropAll();
+  expect(loads[0]!.actor.heard).toEqual(['1', 'drop']);
+  expect(host.size).toBe(0);
+});

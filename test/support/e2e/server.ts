@@ -1,0 +1,97 @@
+/**
+ * The server under test. Without E2E_URL each test file has its own, in its own process; with it (and E2E_SECRET_KEY,
+ * E2E_PUBLIC_KEY) the same files run against the server, or cluster, at that address.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Liveblocks } from '@liveblocks/node';
+import { afterAll } from 'vitest';
+import { type App, startApp } from '../../../src/app.ts';
+import { silentLog } from '../../../src/base/observe.ts';
+import { readSettings } from '../../../src/config.ts';
+import { usePostgres } from '../postgres.ts';
+
+export interface TestServer {
+  /** Origin, without a slash at its end. */
+  readonly url: string;
+  /** The same for sockets: `ws://host:port`. */
+  readonly socketUrl: string;
+  readonly secretKey: string;
+  readonly publicKey: string;
+  /** The SDK of a customer's back end. */
+  readonly backend: Liveblocks;
+  /** Stops it in order and starts it again on the same port and data. Only where the server is ours. */
+  restart(): Promise<void>;
+}
+
+/** Whether the server is somebody else's: it can be neither configured nor restarted by a test. */
+export const isExternal = process.env.E2E_URL !== undefined;
+
+/** Call at the top of a test file; the server ends with the file. `settings` are those of `src/config.ts`, ignored when external. */
+export async function aServer(settings: Readonly<Record<string, string>> = {}): Promise<TestServer> {
+  return isExternal ? externalServer() : ownServer(settings);
+}
+
+function externalServer(): TestServer {
+  const url = environment('E2E_URL').replace(/\/$/, '');
+  const restart = async (): Promise<void> => {
+    throw new Error('an external server is not ours to restart');
+  };
+  return { ...addresses(url), ...keys(environment('E2E_SECRET_KEY'), environment('E2E_PUBLIC_KEY'), url), restart };
+}
+
+async function ownServer(settings: Readonly<Record<string, string>>): Promise<TestServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'atrium-e2e-'));
+  const database = await usePostgres().database();
+  const own = { secretKey: `sk_${randomBytes(16).toString('hex')}`, publicKey: `pk_${randomBytes(16).toString('hex')}` };
+  const start = (port: number): Promise<App> =>
+    startApp(
+      readSettings({
+        HOST: '127.0.0.1',
+        PORT: String(port),
+        DATA_DIR: folder,
+        SECRET_KEY: own.secretKey,
+        PUBLIC_KEY: own.publicKey,
+        STORAGE_TYPE_KEY: 'liveblocksType',
+        DATABASE_URL: database,
+        ...settings,
+      }),
+      { log: silentLog, onFatal: unexpected },
+    );
+  let app = await start(0);
+  afterAll(async () => {
+    await app.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const restart = async (): Promise<void> => {
+    await app.stop();
+    app = await start(app.port);
+  };
+  return { ...addresses(app.url), ...keys(own.secretKey, own.publicKey, app.url), restart };
+}
+
+/** Fails the test run, whatever test is on. */
+function unexpected(reason: string): void {
+  throw new Error(`the server gave up: ${reason}`);
+}
+
+function addresses(url: string): Pick<TestServer, 'url' | 'socketUrl'> {
+  return { url, socketUrl: url.replace(/^http/, 'ws') };
+}
+
+function keys(secretKey: string, publicKey: string, baseUrl: string): Pick<TestServer, 'secretKey' | 'publicKey' | 'backend'> {
+  return { secretKey, publicKey, backend: new Liveblocks({ secret: secretKey, baseUrl }) };
+}
+
+function environment(name: string): string {
+  const value = process.env[name];
+  if (value === undefined || value === '') throw new Error(`E2E_URL is set, so ${name} must be set too`);
+  return value;
+}
+
+/** A room id that no other test has, on whatever server. */
+export function freshRoomId(subject: string): string {
+  return `e2e:${subject}:${randomBytes(6).toString('hex')}`;
+}

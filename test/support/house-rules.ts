@@ -1,0 +1,105 @@
+/**
+ * The house rules as a function: source files in, violations out. `house.test.ts` runs it on `src` and on planted violations.
+ */
+export interface SourceFile {
+  /** Relative to the repository, with slashes: `src/room/room.ts`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export const FILE_LINES_MAX = 400;
+
+/** Which layers a layer may import, itself included. */
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  base: ['base'],
+  protocol: ['protocol', 'base'],
+  kernel: ['kernel', 'base'],
+  room: ['room', 'kernel', 'protocol', 'base'],
+  features: ['features', 'room', 'kernel', 'protocol', 'base'],
+  adapters: ['adapters', 'kernel', 'base'],
+  config: ['base'],
+  app: ['app', 'config', 'features', 'room', 'kernel', 'adapters', 'protocol', 'base'],
+  main: ['app', 'config', 'adapters', 'kernel', 'base'],
+};
+
+/** Packages that do no I/O, by the layer that may import them. */
+const PURE_PACKAGES: Readonly<Record<string, readonly RegExp[]>> = {
+  base: [/^@msgpack\/msgpack$/, /^pino$/, /^node:crypto$/, /^typebox/],
+  protocol: [/^typebox/, /^lib0\//],
+  kernel: [/^typebox/, /^find-my-way$/, /^node:crypto$/],
+  room: [/^yjs$/, /^y-protocols\//, /^lib0\//, /^typebox/],
+  features: [/^typebox/, /^jose$/, /^node:crypto$/],
+  config: [/^typebox/],
+};
+
+const FORBIDDEN_NAMES = /^(index|utils?|helpers?|common|types|manager|service)\.ts$/;
+const FEATURE_FILES = /^(shapes|rules|queries|routes)\.ts$/;
+/** The clock and randomness are inputs: only their own module reads the machine's. */
+const AMBIENT = /\b(Date\.now|performance\.now|setTimeout|setInterval|setImmediate|Math\.random|randomBytes|randomUUID)\s*\(|\bnew Date\(\)/;
+const IMPORT = /(?:^|\n)\s*(?:import|export)\s[^;'"]*?from\s*['"]([^'"]+)['"]|(?:^|\n)\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/g;
+
+export function violationsOf(files: readonly SourceFile[]): string[] {
+  return files.flatMap((file) => [...sizeOf(file), ...namesOf(file), ...importsOf(file), ...ambientOf(file)]);
+}
+
+function sizeOf({ path, text }: SourceFile): string[] {
+  const lines = text.split('\n').length - 1;
+  return lines > FILE_LINES_MAX ? [`${path}: ${lines} lines, more than ${FILE_LINES_MAX}`] : [];
+}
+
+function namesOf({ path }: SourceFile): string[] {
+  const name = path.split('/').at(-1)!;
+  if (FORBIDDEN_NAMES.test(name)) return [`${path}: a file is named for what is in it`];
+  if (!/^[a-z0-9-]+(\.d)?\.ts$/.test(name)) return [`${path}: file names are kebab-case`];
+  if (path.startsWith('src/features/') && !FEATURE_FILES.test(name) && path.split('/').length === 4) {
+    return [`${path}: a feature has shapes, rules, queries and routes`];
+  }
+  return [];
+}
+
+function importsOf({ path, text }: SourceFile): string[] {
+  const layer = layerOf(path);
+  const violations: string[] = [];
+  for (const match of text.matchAll(IMPORT)) {
+    const target = (match[1] ?? match[2] ?? match[3])!;
+    const reason = target.startsWith('.') ? crossing(path, layer, resolve(path, target)) : foreign(layer, target);
+    if (reason !== null) violations.push(`${path}: ${reason}`);
+  }
+  return violations;
+}
+
+function crossing(path: string, layer: string, target: string): string | null {
+  const other = layerOf(target);
+  if (!LAYERS[layer]?.includes(other)) return `${layer} may not import ${other} (${target})`;
+  if (layer === 'features' && other === 'features' && featureOf(path) !== featureOf(target)) return `features never import each other (${target})`;
+  return null;
+}
+
+function foreign(layer: string, target: string): string | null {
+  if (layer === 'adapters' || layer === 'app' || layer === 'main') return null;
+  return PURE_PACKAGES[layer]?.some((allowed) => allowed.test(target)) ? null : `${layer} may not import the package ${target}`;
+}
+
+function ambientOf({ path, text }: SourceFile): string[] {
+  if (path === 'src/base/clock.ts' || path.startsWith('src/adapters/')) return [];
+  const found = AMBIENT.exec(text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, ''));
+  return found === null ? [] : [`${path}: ${found[0]} – time and chance come from base/clock.ts`];
+}
+
+function layerOf(path: string): string {
+  const [, first] = path.split('/');
+  return first!.replace(/\.ts$/, '');
+}
+
+function featureOf(path: string): string {
+  return path.split('/')[2]!;
+}
+
+function resolve(from: string, target: string): string {
+  const parts = from.split('/').slice(0, -1);
+  for (const part of target.split('/')) {
+    if (part === '..') parts.pop();
+    else if (part !== '.') parts.push(part);
+  }
+  return parts.join('/');
+}

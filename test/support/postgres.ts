@@ -1,0 +1,111 @@
+/**
+ * A real Postgres for a test file, and databases of its own in it.
+ *
+ * Every file runs its own server, the embedded one: it ends with the test process, however that ends (see its keeper), so no run can leave
+ * one behind or meet another's. It starts in a tenth of a second, because initdb runs once per machine and version and is copied.
+ */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmod, mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll } from 'vitest';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/adapters/embedded-postgres.ts';
+import { KEEPER } from '../../src/adapters/embedded-postgres-keeper.ts';
+import { readMigrations } from '../../src/adapters/migration-files.ts';
+import { openPostgres, type PostgresOptions, type PostgresSql } from '../../src/adapters/postgres-sql.ts';
+import { systemClock, systemRandom } from '../../src/base/clock.ts';
+import { silentLog } from '../../src/base/observe.ts';
+import { migrate } from '../../src/kernel/persistence/migrate.ts';
+
+export interface TestPostgres {
+  /** The URL of a new database, migrated. Takes 0.2 s: let the tests of a file share one where they can. */
+  database(): Promise<string>;
+  /** A pool on it, or on a database that is there already; closed when the file ends. */
+  open(options?: Partial<PostgresOptions>): Promise<PostgresSql>;
+}
+
+/** Call at the top of a test file. The server starts when it is first asked for. */
+export function usePostgres(): TestPostgres {
+  let server: Promise<Server> | null = null;
+  let databases = 0;
+  const pools: PostgresSql[] = [];
+
+  const connect = (options: Partial<PostgresOptions> & { url: string }): PostgresSql => {
+    const pool = openPostgres({ poolMax: 10, log: silentLog, ...options });
+    pools.push(pool);
+    return pool;
+  };
+  const database = async (): Promise<string> => {
+    server ??= startServer();
+    const { postgres } = await server;
+    const name = `test_${++databases}`;
+    await withAlone(postgres.url, (db) => db.query({ text: `create database ${name}`, values: [] }));
+    const url = postgres.url.replace('/postgres?', `/${name}?`);
+    await withAlone(url, async (db) => migrate(db, await readMigrations()));
+    return url;
+  };
+  afterAll(async () => {
+    await Promise.all(pools.map((pool) => pool.close()));
+    await (await server)?.stop();
+  });
+  return { database, open: async (options = {}) => connect({ ...options, url: options.url ?? (await database()) }) };
+}
+
+async function withAlone(url: string, work: (db: PostgresSql) => Promise<unknown>): Promise<void> {
+  const db = openPostgres({ url, poolMax: 1, log: silentLog });
+  try {
+    await work(db);
+  } finally {
+    await db.close();
+  }
+}
+
+interface Server {
+  readonly postgres: EmbeddedPostgres;
+  stop(): Promise<void>;
+}
+
+async function startServer(): Promise<Server> {
+  const template = await findTemplate();
+  const dataDir = await aDataDir('atrium-test-');
+  await promisify(execFile)('cp', ['-a', join(template, 'postgres'), dataDir]); // keeps the owner, which fs.cp does not
+  const postgres = await start(dataDir);
+  const stop = async (): Promise<void> => {
+    await postgres.stop();
+    await rm(dataDir, { recursive: true });
+  };
+  return { postgres, stop };
+}
+
+/** The result of initdb, kept in the temporary directory under a name that changes with how it is made. */
+async function findTemplate(): Promise<string> {
+  const made = createHash('sha256').update(KEEPER).update(import.meta.url).digest('hex').slice(0, 12);
+  const template = join(tmpdir(), `atrium-test-template-${made}-${process.getuid?.() ?? 0}`);
+  if (await stat(template).catch(() => null)) return template;
+  const unfinished = await aDataDir('atrium-test-template-');
+  await (await start(unfinished)).stop();
+  await rename(unfinished, template).catch(() => rm(unfinished, { recursive: true })); // another file was faster
+  return template;
+}
+
+/** Open to the user that Postgres runs as when the tests run as root. */
+export async function aDataDir(prefix: string): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), prefix));
+  await chmod(directory, 0o711);
+  return directory;
+}
+
+function start(dataDir: string): Promise<EmbeddedPostgres> {
+  return startEmbeddedPostgres({
+    dataDir,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    onExit: (reason) => {
+      throw new Error(reason);
+    },
+    settings: { fsync: 'off', shared_buffers: '16MB' }, // no test here cuts the power
+  });
+}
