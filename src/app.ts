@@ -33,13 +33,15 @@ export async function startApp(settings: Settings, { log, onFatal }: StartOption
   const keys = await keysFor(settings);
   const makeServer = await chooseServer({ log });
   const database = await openDatabase(settings, { log, onFatal });
-  const rooms = await startRooms({ settings, log, keys, database });
+  let url = settings.PUBLIC_URL ?? '';
+  const rooms = await startRooms({ settings, log, keys, database, publicUrl: () => url });
   const server = makeServer({
     http: restApi({ settings, log, keys, db: database.db, rooms }),
     upgrades: Gateway.serves,
     socket: (request, socket) => rooms.gateway.accept(request, socket),
     frameBytesMax: settings.FRAME_BYTES_MAX,
     sendBufferBytesMax: SEND_BUFFER_BYTES_BACKSTOP,
+    reportBug: (error) => log.error({ err: error }, 'handler failed'),
   });
 
   const stop = async (): Promise<void> => {
@@ -50,7 +52,7 @@ export async function startApp(settings: Settings, { log, onFatal }: StartOption
   };
   try {
     const { port } = await server.listen({ host: settings.HOST, port: settings.PORT });
-    const url = settings.PUBLIC_URL ?? `http://${settings.HOST === '0.0.0.0' ? 'localhost' : settings.HOST}:${port}`;
+    url = settings.PUBLIC_URL ?? `http://${settings.HOST === '0.0.0.0' ? 'localhost' : settings.HOST}:${port}`;
     return { url, port, ...keys, stop };
   } catch (error) {
     await stop();

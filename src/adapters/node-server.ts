@@ -123,7 +123,7 @@ class NodeWire implements Wire {
 }
 
 function isForWebSocket(request: UpgradeRequest): boolean {
-  return request.headers['upgrade']?.toLowerCase() === 'websocket';
+  return request.headers.upgrade?.toLowerCase() === 'websocket';
 }
 
 function refuseUpgrade(socket: NetSocket, status: string): void {

@@ -15,7 +15,8 @@ export const WIRE = {
 } as const;
 
 const METHODS_KNOWN = new Set(METHODS);
-const TARGET = /^\/[\x21-\x7e]*$/;
+/** Printable ASCII without #, which no client sends: what follows it would be lost on the way to a route. */
+const TARGET = /^\/[!"$-~]*$/;
 
 /** Whether to answer at all: a known method, a path in printable ASCII, one length. Anything else gets a bare 400. */
 export function isWellFormed(request: Pick<HttpRequest, 'method' | 'path' | 'query' | 'headers'>): boolean {

@@ -20,7 +20,7 @@ export function headOf(res: UwsResponse, req: UwsRequest): UpgradeRequest {
   });
   return {
     path: req.getUrl(),
-    query: req.getQuery(),
+    query: (req.getQuery() as string | undefined) ?? '', // its type says string; without a question mark it is undefined
     headers,
     remoteAddress: plainAddress(Buffer.from(res.getRemoteAddressAsText()).toString()),
   };

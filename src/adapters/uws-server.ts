@@ -15,7 +15,7 @@ type Uws = typeof import('uWebSockets.js');
 /** Loads the native module. @throws an Error where there is no binary for this machine. */
 export async function loadUws(): Promise<MakeServer> {
   // Read once, when the binary is loaded; its own default of 4 KiB cuts off long tokens.
-  process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(WIRE.headerBytesMax);
+  process.env.UWS_HTTP_MAX_HEADERS_SIZE = String(WIRE.headerBytesMax);
   const uws = await import('uWebSockets.js');
   return (options) => new UwsServer(uws, options);
 }

@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import { DiskBlobs } from '../adapters/disk-blobs.ts';
 import { systemClock, systemRandom } from '../base/clock.ts';
-import { AppError } from '../base/errors.ts';
 import { asRoomId, newId, type RoomId } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
@@ -37,12 +36,14 @@ interface StartRooms {
   readonly log: Log;
   readonly keys: ServerKeys;
   readonly database: Database;
+  /** Where clients reach this server; known once it listens. */
+  readonly publicUrl: () => string;
 }
 
-export async function startRooms({ settings, log, keys, database: { db, isPrivate } }: StartRooms): Promise<Rooms> {
+export async function startRooms({ settings, log, keys, database: { db, isPrivate }, publicUrl }: StartRooms): Promise<Rooms> {
   const clock = systemClock;
   const nowIso = (): string => new Date(clock.nowMs()).toISOString();
-  const blobs = new DiskBlobs({ directory: join(settings.DATA_DIR, 'blobs'), signingKey: tokenKeyFrom(keys.secretKey), clock, random: systemRandom });
+  const blobs = new DiskBlobs({ directory: join(settings.DATA_DIR, 'blobs'), publicUrl, secret: tokenKeyFrom(keys.secretKey), clock, random: systemRandom });
   const journal = new SqlJournal({ db, clock, log });
   const snapshots = new SqlSnapshots({ db, blobs, journal, log });
   const ownership = await Membership.join({ db, clock, random: systemRandom, log, address: `${settings.HOST}:${settings.PORT}`, onLapsed: () => host.dropAll() });

@@ -17,7 +17,8 @@ export const POINTER_SEGMENTS_MAX = 64;
 export function parsePointer(pointer: string, key: string): string[] {
   if (!pointer.startsWith('/')) throw valueAtKey(key, 'is not a JSON pointer: it must start with a slash');
   const segments = pointer.slice(1).split('/');
-  if (segments.length > POINTER_SEGMENTS_MAX) throw valueAtKey(key, `is a JSON pointer of more than ${POINTER_SEGMENTS_MAX} segments`);
+  if (segments.length > POINTER_SEGMENTS_MAX)
+    throw valueAtKey(key, `is a JSON pointer of more than ${POINTER_SEGMENTS_MAX} segments`);
   return segments.map((segment) => unescape(segment, key));
 }
 

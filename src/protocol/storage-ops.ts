@@ -56,12 +56,13 @@ const LiveTextData = Type.Unsafe<LiveTextData>(
 );
 
 /** Offsets and lengths are UTF-16 code units; a null attribute in `format` removes it. */
-export const TextOperation = Type.Union([
+const TextOperation = Type.Union([
   Type.Object({ type: Type.Literal('insert'), index: Count, text: Type.String(), attributes: Type.Optional(AnyObject) }),
   Type.Object({ type: Type.Literal('delete'), index: Count, length: Count }),
   Type.Object({ type: Type.Literal('format'), index: Count, length: Count, attributes: AnyObject }),
 ]);
 export type TextOperation = Static<typeof TextOperation>;
+const TextOperations = Type.Unsafe<readonly TextOperation[]>(Type.Array(TextOperation));
 
 /** What all ops share. An op with an opId is its sender's own; to everybody else it goes without (protocol 5.4). */
 function op<const Code extends number, Fields extends TProperties>(type: Code, fields: Fields) {
@@ -84,11 +85,20 @@ const UpdateObject = op(OP.UPDATE_OBJECT, { id: AnyId, data: AnyObject });
 const DeleteCrdt = op(OP.DELETE_CRDT, { id: AnyId });
 const DeleteObjectKey = op(OP.DELETE_OBJECT_KEY, { id: AnyId, key: Type.String() });
 /** `version` is set by us: the version of the text once the op is applied. */
-const UpdateText = op(OP.UPDATE_TEXT, { id: AnyId, baseVersion: Count, version: Type.Optional(Count), ops: Type.Array(TextOperation) });
+const UpdateText = op(OP.UPDATE_TEXT, { id: AnyId, baseVersion: Count, version: Type.Optional(Count), ops: TextOperations });
 
 const KNOWN = [
-  CreateList, CreateMap, CreateObject, CreateRegister, CreateText, CreateFile,
-  SetParentKey, UpdateObject, DeleteCrdt, DeleteObjectKey, UpdateText,
+  CreateList,
+  CreateMap,
+  CreateObject,
+  CreateRegister,
+  CreateText,
+  CreateFile,
+  SetParentKey,
+  UpdateObject,
+  DeleteCrdt,
+  DeleteObjectKey,
+  UpdateText,
 ] as const;
 
 export type CreateTextOp = Static<typeof CreateText>;
@@ -149,14 +159,15 @@ export function checkOps(value: unknown): Op[] {
 }
 
 function checkOp(value: unknown, at: number): Op {
-  if (!isJsonObject(value) || typeof value['type'] !== 'number') throw refusal(at, '', 'is not an object with a number as type');
-  const check = CHECKS.get(value['type']);
-  if (check === undefined) return typeof value['opId'] === 'string' ? { type: OP.UNKNOWN, opId: value['opId'] } : { type: OP.UNKNOWN };
+  if (!isJsonObject(value) || typeof value.type !== 'number') throw refusal(at, '', 'is not an object with a number as type');
+  const check = CHECKS.get(value.type);
+  if (check === undefined)
+    return typeof value.opId === 'string' ? { type: OP.UNKNOWN, opId: value.opId } : { type: OP.UNKNOWN };
   if (!check.Check(value)) {
     const [error] = check.Errors(value);
     throw refusal(at, error?.instancePath ?? '', error?.message ?? 'has the wrong shape');
   }
-  if (value['opId'] === undefined) throw refusal(at, '/opId', 'is missing');
+  if (value.opId === undefined) throw refusal(at, '/opId', 'is missing');
   const checked = value as Op;
   const problem = problemOf(checked);
   if (problem !== null) throw refusal(at, problem.pointer, problem.reason);
@@ -185,7 +196,8 @@ function problemOf(checked: Op): ValueProblem | null {
 
 function keyProblem(checked: Op): ValueProblem | null {
   const key = 'parentKey' in checked ? checked.parentKey : 'key' in checked ? checked.key : '';
-  if (key.length > VALUE_CHARACTERS_MAX) return { pointer: '', reason: `names a key of more than ${VALUE_CHARACTERS_MAX} characters` };
+  if (key.length > VALUE_CHARACTERS_MAX)
+    return { pointer: '', reason: `names a key of more than ${VALUE_CHARACTERS_MAX} characters` };
   return isForbiddenKey(key) ? { pointer: '', reason: `names the key "${key}", which is not allowed` } : null;
 }
 

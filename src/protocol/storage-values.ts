@@ -52,7 +52,9 @@ function measure(value: Json, depth: number, tally: Tally): ValueProblem | null 
   if (typeof value !== 'object' || value === null) return measureScalar(value, tally);
   if (depth > JSON_DEPTH_MAX) return { pointer: '', reason: `is nested deeper than ${JSON_DEPTH_MAX}` };
   tally.characters += 3;
-  return Array.isArray(value) ? measureItems(value as readonly Json[], depth, tally) : measureMembers(value as JsonObject, depth, tally);
+  return Array.isArray(value)
+    ? measureItems(value as readonly Json[], depth, tally)
+    : measureMembers(value as JsonObject, depth, tally);
 }
 
 function measureScalar(value: null | boolean | number | string, tally: Tally): ValueProblem | null {

@@ -8,11 +8,10 @@ import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId, SessionId } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
-import { SendBudget } from '../kernel/transport/send-budget.ts';
+import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
 import { type ClientMessage, decodeSdkFrame } from '../protocol/client-messages.ts';
 import { decodeYjsFrame, type YjsClientFrame } from '../protocol/yjs-frames.ts';
-import type { Frame } from './fanout.ts';
 import type { GatewayDeps } from './gateway.ts';
 import type { Command } from './shapes.ts';
 import type { SocketTarget } from './socket-target.ts';
@@ -25,7 +24,7 @@ interface ConnectionDeps extends GatewayDeps {
 
 type Phase =
   | { readonly name: 'waiting'; readonly frames: (string | Uint8Array)[] }
-  | { readonly name: 'entered'; readonly roomId: RoomId; readonly kind: 'sdk' | 'yjs' }
+  | { readonly name: 'entered'; readonly roomId: RoomId; readonly target: SocketTarget }
   | { readonly name: 'closed' };
 
 /** Frames kept while credentials are checked; a client has a handful to say before it hears from us. */
@@ -61,10 +60,26 @@ export class Connection implements SocketHandler {
       if (this.#phase.name !== 'waiting') return; // closed meanwhile
       const { frames } = this.#phase;
       this.expiresAtMs = expiresAtMs;
-      this.#phase = { name: 'entered', roomId, kind: target.kind };
+      this.#phase = { name: 'entered', roomId, target };
       const join = this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.#deps.id, kind: target.kind, ...who } });
       for (const frame of frames) this.#take(frame);
       await join;
+    } catch (error) {
+      this.refuse(this.#asRefusal(error));
+    }
+  }
+
+  get roomId(): RoomId | null {
+    return this.#phase.name === 'entered' ? this.#phase.roomId : null;
+  }
+
+  /** Looks again at what the client may do, because the accesses of its room changed. Never rejects. */
+  async reconsider(): Promise<void> {
+    const phase = this.#phase;
+    if (phase.name !== 'entered') return;
+    try {
+      const { permissions } = await this.#deps.admit(phase.target);
+      this.#deps.rooms.tell(phase.roomId, { type: 'session.permit', sessionId: this.#deps.id, permissions });
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }
@@ -76,7 +91,7 @@ export class Connection implements SocketHandler {
     this.#socket.close(refusal.close, refusal.message);
   }
 
-  send(frames: readonly Frame[]): void {
+  send(frames: readonly OutFrame[]): void {
     if (this.#phase.name === 'closed') return;
     const verdict = this.#budget.send(frames);
     if (verdict === 'exceeded') this.refuse(new AppError('SLOW_CONSUMER'));
@@ -107,9 +122,9 @@ export class Connection implements SocketHandler {
 
   #take(data: string | Uint8Array): void {
     if (this.#phase.name !== 'entered') return;
-    const { roomId, kind } = this.#phase;
+    const { roomId, target } = this.#phase;
     try {
-      const commands = kind === 'sdk' ? sdkCommands(data, this.#deps.id) : yjsCommands(data, this.#deps.id);
+      const commands = target.kind === 'sdk' ? sdkCommands(data, this.#deps.id) : yjsCommands(data, this.#deps.id);
       for (const command of commands) this.#deps.rooms.tell(roomId, command);
     } catch (error) {
       this.refuse(this.#asRefusal(error));

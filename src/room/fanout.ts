@@ -6,17 +6,12 @@
  * joined, or began to follow, in a later one does not get it, however long the message waited for the journal (protocol 4.4).
  */
 import type { SessionId } from '../base/ids.ts';
+import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { encodeForSdk, encodeForYjs, isDroppable, type ServerMessage, standsAlone } from '../protocol/server-messages.ts';
 import type { Audience, RoomState, Session } from './shapes.ts';
 
-export interface Frame {
-  readonly data: string | Uint8Array;
-  /** Whether a slow reader may miss it: the next one says all that this one said. */
-  readonly droppable: boolean;
-}
-
 /** Hands `frame` to every one of `sessions`; those that are gone are skipped. */
-export type Deliver = (sessions: readonly SessionId[], frames: readonly Frame[]) => void;
+export type Deliver = (sessions: readonly SessionId[], frames: readonly OutFrame[]) => void;
 
 interface Waiting {
   readonly to: Audience;
@@ -87,8 +82,8 @@ function hears(session: Session, { to, decision }: Waiting): boolean {
   return to.ydocBut !== session.id && session.ydocs.has(to.guid);
 }
 
-function sdkFrames(messages: readonly ServerMessage[]): Frame[] {
-  const frames: Frame[] = [];
+function sdkFrames(messages: readonly ServerMessage[]): OutFrame[] {
+  const frames: OutFrame[] = [];
   let batch: string[] = [];
   let droppable = true;
   const close = (): void => {
@@ -112,8 +107,8 @@ function sdkFrames(messages: readonly ServerMessage[]): Frame[] {
 }
 
 /** y-websocket reads one message a frame. */
-function yjsFrames(messages: readonly ServerMessage[]): Frame[] {
-  const frames: Frame[] = [];
+function yjsFrames(messages: readonly ServerMessage[]): OutFrame[] {
+  const frames: OutFrame[] = [];
   for (const message of messages) {
     const data = encodeForYjs(message);
     if (data !== null) frames.push({ data, droppable: isDroppable(message) });

@@ -80,7 +80,7 @@ export class Gateway {
     else if (this.#connections.size >= this.#deps.limits.connectionsMax) connection.refuse(new AppError('ROOM_OVERLOADED'));
     else {
       this.#connections.set(id, connection);
-      connection.enter(target);
+      void connection.enter(target);
     }
     return connection;
   }
@@ -92,6 +92,11 @@ export class Gateway {
 
   closeSessions(sessions: readonly SessionId[], refusal: AppError): void {
     for (const id of sessions) this.#connections.get(id)?.refuse(refusal);
+  }
+
+  /** The accesses of a room changed: everybody who is in it shows again what lets them in. */
+  reconsider(roomId: RoomId): void {
+    for (const connection of this.#connections.values()) if (connection.roomId === roomId) void connection.reconsider();
   }
 
   /** Refuses newcomers and sends everybody away; SDK clients come back by themselves. */

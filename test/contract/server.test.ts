@@ -1,4 +1,5 @@
-import { describe } from 'vitest';
+import { spawn } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
 import { makeNodeServer } from '../../src/adapters/node-server.ts';
 import { loadUws } from '../../src/adapters/uws-server.ts';
 import type { MakeServer } from '../../src/kernel/transport/server.ts';
@@ -12,4 +13,16 @@ const adapters: readonly (readonly [name: string, load: () => Promise<MakeServer
 for (const [name, load] of adapters) serverContract(name, load);
 describe.concurrent('stalls', () => {
   for (const [name, load] of adapters) stallContract(name, load);
+});
+
+test.each(['uws', 'node'])('[TR30] after close nothing keeps the process alive: %s', async (name) => {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'test/support/server-child.ts', name], { timeout: 10_000 });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (data) => {
+      said += data;
+    });
+  }
+  const exit = await new Promise((resolve) => child.on('close', (code, signal) => resolve({ code, signal })));
+  expect([exit, said]).toEqual([{ code: 0, signal: null }, 'closed\n']);
 });

@@ -12,7 +12,7 @@ export function sqlContract(name: string, open: () => Promise<Sql>): void {
         select ${9_007_199_254_740_991}::int8 as n, ${new Uint8Array([0, 255, 92])}::bytea as b, ${JSON.stringify(['x'])}::jsonb as j,
                timestamptz '2026-01-02 03:04:05.678+02' as t, ${[1, 2]}::bigint[] = array[1, 2]::bigint[] as a, null as nothing`);
       expect(row).toMatchObject({ n: 9_007_199_254_740_991, j: ['x'], t: '2026-01-02T01:04:05.678Z', a: true, nothing: null });
-      expect([...(row!['b'] as Uint8Array)]).toEqual([0, 255, 92]);
+      expect([...(row!.b as Uint8Array)]).toEqual([0, 255, 92]);
     });
 
     test('[PG1] an int8 that a number cannot hold is an error, not another number', async () => {
@@ -25,7 +25,11 @@ export function sqlContract(name: string, open: () => Promise<Sql>): void {
       await db.query(sql`insert into rooms (id) values ('a')`);
       const twice = await thrownBy(db.query(sql`insert into rooms (id) values ('a')`));
       expect(twice).toBeInstanceOf(SqlError);
-      expect([isUniqueViolation(twice), isUniqueViolation(twice, 'rooms_id_key'), isUniqueViolation(twice, 'rooms_pkey')]).toEqual([true, true, false]);
+      expect([
+        isUniqueViolation(twice),
+        isUniqueViolation(twice, 'rooms_id_key'),
+        isUniqueViolation(twice, 'rooms_pkey'),
+      ]).toEqual([true, true, false]);
       expect(isUniqueViolation(await thrownBy(db.query(sql`insert into rooms (id) values ('')`)))).toBe(false);
       expect(isUniqueViolation(new AppError('ROOM_NOT_FOUND'))).toBe(false);
     });

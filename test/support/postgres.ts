@@ -81,7 +81,11 @@ async function startServer(): Promise<Server> {
 
 /** The result of initdb, kept in the temporary directory under a name that changes with how it is made. */
 async function findTemplate(): Promise<string> {
-  const made = createHash('sha256').update(KEEPER).update(import.meta.url).digest('hex').slice(0, 12);
+  const made = createHash('sha256')
+    .update(KEEPER)
+    .update(import.meta.url)
+    .digest('hex')
+    .slice(0, 12);
   const template = join(tmpdir(), `atrium-test-template-${made}-${process.getuid?.() ?? 0}`);
   if (await stat(template).catch(() => null)) return template;
   const unfinished = await aDataDir('atrium-test-template-');

@@ -20,7 +20,14 @@ export interface Running {
   close(): Promise<void>;
 }
 
-export async function startServer(make: MakeServer, options: Partial<ServerOptions> = {}): Promise<Running> {
+export interface StartOptions extends ServerOptions {
+  readonly host: string;
+}
+
+export async function startServer(
+  make: MakeServer,
+  { host = '127.0.0.1', ...options }: Partial<StartOptions> = {},
+): Promise<Running> {
   const bugs: unknown[] = [];
   const server = make({
     http: async () => ({ status: 404 }),
@@ -31,7 +38,7 @@ export async function startServer(make: MakeServer, options: Partial<ServerOptio
     reportBug: (error) => bugs.push(error),
     ...options,
   });
-  const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = await server.listen({ host, port: 0 });
   return { port, bugs, stopListening: () => server.stopListening(), close: () => server.close() };
 }
 

@@ -1,22 +1,25 @@
-/**
- * Rooms as they go over the wire, and the bodies that make and change them (contract, Room; supplement 1.2).
- *
- * Maps keyed by the client (metadata, accesses) are only known to be objects here; `rules.ts` checks what is in them, because a
- * schema's message about an alternative ("must match one of") helps nobody.
- */
-import Type from 'typebox';
+/** Rooms as they go over the wire, and the bodies that make and change them (contract, Room; supplement 1.2). Sizes are checked in `rules.ts`. */
+import Type, { type TSchema } from 'typebox';
 
 const METADATA = 'Key (at most 40 characters) to string or array of strings (at most 256 characters each); at most 50 entries.';
 const USERS = 'User ID to its permissions; at most 1,000 entries. `[]` is no access, whatever groups and default say.';
 const GROUPS = 'Group ID to its permissions; at most 1,000 entries.';
-const REMOVES = ' A key set to null is removed; null itself removes all.';
 
 const Text = (description: string) => Type.String({ description });
 const Scopes = Type.Array(Type.String());
 const DefaultAccesses = Type.Array(Type.String(), { description: 'Permissions of everyone; `[]` makes the room private.' });
 const OrganizationId = Text('The organisation the room belongs to; `default` when left out.');
-/** An object whose keys are the client's. */
-const Map = (description: string) => Type.Unsafe<Readonly<Record<string, unknown>>>(Type.Object({}, { description }));
+const MetadataValue = Type.Union([Type.String(), Type.Array(Type.String())]);
+
+const mapOf = <Value extends TSchema>(value: Value, description: string) =>
+  Type.Optional(Type.Record(Type.String(), value, { description }));
+/** A map of changes: null removes a key, and in place of the map all of them. */
+const changesOf = <Value extends TSchema>(value: Value, description: string) =>
+  Type.Optional(
+    Type.Union([Type.Record(Type.String(), Type.Union([value, Type.Null()])), Type.Null()], {
+      description: `${description} A key set to null is removed; null itself removes all.`,
+    }),
+  );
 
 export const RoomReply = Type.Object({
   type: Type.Literal('room'),
@@ -24,7 +27,7 @@ export const RoomReply = Type.Object({
   createdAt: Type.String({ format: 'date-time' }),
   lastConnectionAt: Type.Optional(Type.String({ format: 'date-time', description: 'Absent until somebody connected.' })),
   organizationId: Type.String(),
-  metadata: Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())])),
+  metadata: Type.Record(Type.String(), MetadataValue),
   defaultAccesses: Scopes,
   usersAccesses: Type.Record(Type.String(), Scopes),
   groupsAccesses: Type.Record(Type.String(), Scopes),
@@ -39,9 +42,9 @@ export const RoomPage = Type.Object({
 const creationFields = {
   defaultAccesses: DefaultAccesses,
   organizationId: Type.Optional(OrganizationId),
-  metadata: Type.Optional(Map(METADATA)),
-  usersAccesses: Type.Optional(Map(USERS)),
-  groupsAccesses: Type.Optional(Map(GROUPS)),
+  metadata: mapOf(MetadataValue, METADATA),
+  usersAccesses: mapOf(Scopes, USERS),
+  groupsAccesses: mapOf(Scopes, GROUPS),
 };
 
 export const CreateRoomBody = Type.Object(
@@ -58,9 +61,9 @@ export const CreateRoomBody = Type.Object(
 export const UpdateRoomBody = Type.Object(
   {
     defaultAccesses: Type.Optional(Type.Union([DefaultAccesses, Type.Null()])),
-    metadata: Type.Optional(Type.Union([Map(METADATA + REMOVES), Type.Null()])),
-    usersAccesses: Type.Optional(Type.Union([Map(USERS + REMOVES), Type.Null()])),
-    groupsAccesses: Type.Optional(Type.Union([Map(GROUPS + REMOVES), Type.Null()])),
+    metadata: changesOf(MetadataValue, METADATA),
+    usersAccesses: changesOf(Scopes, USERS),
+    groupsAccesses: changesOf(Scopes, GROUPS),
   },
   { additionalProperties: false },
 );
@@ -93,3 +96,22 @@ export interface RoomFields {
   readonly usersAccesses: Readonly<Record<string, string[]>>;
   readonly groupsAccesses: Readonly<Record<string, string[]>>;
 }
+
+export const RoomParams = Type.Object({ roomId: Text('The room ID, percent-encoded.') });
+
+/** Parameters that are not named here, such as `metadata.KEY` of the older listing, are handed on. */
+export const ListQuery = Type.Object(
+  {
+    limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+    startingAfter: Type.Optional(Text('A `nextCursor` of the same list.')),
+    organizationId: Type.Optional(Type.String()),
+    query: Type.Optional(Text('Such as `roomId^"board:" AND metadata["stage"]:"draft"`.')),
+    userId: Type.Optional(Text('Rooms whose `usersAccesses` let this user in, or …')),
+    groupIds: Type.Optional(Text('… whose `groupsAccesses` let in one of these groups, separated by commas.')),
+  },
+  { additionalProperties: Type.String() },
+);
+
+export const CreateQuery = Type.Object({
+  idempotent: Type.Optional(Type.Boolean({ description: 'Return the room that exists already, unchanged, in place of 409.' })),
+});

@@ -92,7 +92,8 @@ export class Membership implements Ownership {
   }
 
   #standing(): SqlOwnership {
-    if (this.#current === null) throw new AppError('DATABASE_UNAVAILABLE', { reason: 'this worker holds no lease at the moment' });
+    if (this.#current === null)
+      throw new AppError('DATABASE_UNAVAILABLE', { reason: 'this worker holds no lease at the moment' });
     return this.#current;
   }
 }

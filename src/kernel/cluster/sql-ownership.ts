@@ -67,6 +67,7 @@ export class SqlOwnership implements Ownership {
       const [found] = await this.#deps.db.query(ownerQuery(stream, this.incarnation));
       if (found === undefined) return { refused: 'gone' };
       if (!found.holdsLease) this.#lapse('fenced by another worker');
+      this.#mustServe();
       const { owner } = found;
       const isFree = owner === null || found.isFenced || (found.isExpired && (await this.fence(owner, 'expired')));
       if (!isFree) return { refused: 'owned', by: owner };

@@ -42,7 +42,8 @@ export class SqlJournal implements Journal {
   readonly #deps: SqlJournalDeps;
   /** Not yet sent, or sent with an outcome that is still unknown; the latter stay in front. */
   #queue: Waiting[] = [];
-  readonly #streams = new Set<number>();
+  /** Streams, each with its epoch, that have an append under way. */
+  readonly #underWay = new Set<string>();
   #pendingBytes = 0;
   #isRunning = false;
   #retryMs = 0;
@@ -58,10 +59,10 @@ export class SqlJournal implements Journal {
 
   async append(entry: JournalEntry): Promise<AppendOutcome> {
     if (this.#isClosed) throw new AppError('SERVER_STOPPING');
-    // Two entries of one stream in one batch could leave a gap between them; the port forbids it.
-    if (this.#streams.has(entry.stream)) throw new Error(`stream ${entry.stream} has an append under way already`);
+    // Out of order they could leave a gap. Only an actor that was dropped and claimed again may overtake itself, under its new epoch.
+    if (this.#underWay.has(keyOf(entry))) throw new Error(`stream ${entry.stream} has an append under way already`);
     if (this.#pendingBytes + entry.payload.length > PENDING_BYTES_MAX) throw new AppError('ROOM_OVERLOADED');
-    this.#streams.add(entry.stream);
+    this.#underWay.add(keyOf(entry));
     this.#pendingBytes += entry.payload.length;
     return new Promise((resolve, reject) => {
       this.#queue.push({ entry, crc: entryCrc(entry), resolve, reject });
@@ -117,15 +118,23 @@ export class SqlJournal implements Journal {
     for (const waiting of [...this.#queue.splice(0), ...this.#held]) this.#settle(waiting, new AppError('DATABASE_UNAVAILABLE'));
   }
 
+  /** The oldest entries, one per stream, because rows are told apart by their stream. */
   #takeBatch(): Waiting[] {
+    const batch = new Map<number, Waiting>();
+    const rest: Waiting[] = [];
     let bytes = 0;
-    let size = 0;
-    for (const { entry } of this.#queue) {
-      bytes += entry.payload.length;
-      if (size > 0 && (bytes > BATCH_BYTES_MAX || size === BATCH_ENTRIES_MAX)) break;
-      size++;
+    for (const waiting of this.#queue) {
+      const { stream, payload } = waiting.entry;
+      const isFull = batch.size === BATCH_ENTRIES_MAX || (batch.size > 0 && bytes + payload.length > BATCH_BYTES_MAX);
+      if (isFull || batch.has(stream)) {
+        rest.push(waiting);
+        continue;
+      }
+      batch.set(stream, waiting);
+      bytes += payload.length;
     }
-    return this.#queue.splice(0, size);
+    this.#queue = rest;
+    return [...batch.values()];
   }
 
   /** Writes one batch, settles what is known, returns what must be tried again with the same rows. Never rejects. */
@@ -199,7 +208,7 @@ export class SqlJournal implements Journal {
   #settle(waiting: Waiting, outcome: unknown): void {
     const { entry, resolve, reject } = waiting;
     this.#held.delete(waiting);
-    this.#streams.delete(entry.stream);
+    this.#underWay.delete(keyOf(entry));
     this.#pendingBytes -= entry.payload.length;
     if (outcome === 'committed' || outcome === 'fenced') resolve(outcome);
     else reject(outcome);
@@ -212,6 +221,10 @@ export class SqlJournal implements Journal {
 }
 
 const LOCK_NOT_AVAILABLE = '55P03';
+
+function keyOf({ stream, epoch }: JournalEntry): string {
+  return `${stream}/${epoch}`;
+}
 
 /** An entry may begin before `version` only when it is the first: a snapshot may fall inside it. */
 function mustFollow(entry: JournalEntry, { crc, reached, isFirst }: { crc: number; reached: number; isFirst: boolean }): void {

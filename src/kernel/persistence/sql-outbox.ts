@@ -47,6 +47,11 @@ export class SqlOutbox implements Outbox {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopPolling();
+    await this.idle();
+  }
+
+  /** Resolves when this worker relays nothing at the moment. */
+  async idle(): Promise<void> {
     await this.#pass;
   }
 

@@ -65,7 +65,9 @@ export class SqlSnapshots implements Snapshots {
       return 'saved';
     }
     // The commit of an earlier attempt may have been good and only its answer lost; then this very blob is in use.
-    const [same] = await this.#deps.db.query(sql`select 1 from snapshots where stream = ${stream} and version = ${version} and sha256 = ${sha256}`);
+    const [same] = await this.#deps.db.query(
+      sql`select 1 from snapshots where stream = ${stream} and version = ${version} and sha256 = ${sha256}`,
+    );
     if (same !== undefined) return 'saved';
     if (blobKey !== null) await this.#drop([blobKey]);
     return 'stale';
@@ -74,7 +76,9 @@ export class SqlSnapshots implements Snapshots {
   /** A blob that stays behind costs space, nothing else. */
   async #drop(keys: readonly string[]): Promise<void> {
     for (const key of keys) {
-      await this.#deps.blobs.delete(key).catch((error: unknown) => this.#deps.log.warn({ err: error, blobKey: key }, 'unused snapshot not deleted'));
+      await this.#deps.blobs
+        .delete(key)
+        .catch((error: unknown) => this.#deps.log.warn({ err: error, blobKey: key }, 'unused snapshot not deleted'));
     }
   }
 
@@ -90,7 +94,9 @@ export class SqlSnapshots implements Snapshots {
   async #mustLeadOn(stream: number, { from, to }: { from: number; to: number }): Promise<void> {
     const entries = await this.#deps.journal.readAfter(stream, from);
     if ((entries.at(-1)?.version ?? from) >= to) return;
-    throw new AppError('ROOM_UNREADABLE', { reason: `its snapshot of version ${to} is damaged and the journal does not reach it from version ${from}` });
+    throw new AppError('ROOM_UNREADABLE', {
+      reason: `its snapshot of version ${to} is damaged and the journal does not reach it from version ${from}`,
+    });
   }
 }
 

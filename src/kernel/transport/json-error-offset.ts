@@ -9,7 +9,8 @@ export function jsonErrorOffset(text: string): number {
 
 const SPACE = /[ \t\n\r]*/y;
 const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const PLAIN = /[^"\\\u0000-\u001f]+/y;
+/** What a string may hold as it is: from the space on, but for the quote and the backslash. */
+const PLAIN = /[ !#-[\]-\uffff]+/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 /** Each method reads one thing and leaves `at` behind it; false: it is not there, and `at` is where it went wrong. */
@@ -23,10 +24,20 @@ class Scanner {
 
   value(): boolean {
     this.#eat(SPACE);
-    const char = this.#text[this.at];
-    const isRead = char === '{' ? this.#list('}', () => this.#member()) : char === '[' ? this.#list(']', () => this.value()) : char === '"' ? this.#string() : this.#eat(SCALAR);
-    this.#eat(SPACE);
-    return isRead;
+    return this.#read(this.#text[this.at]) && this.#eat(SPACE);
+  }
+
+  #read(first: string | undefined): boolean {
+    switch (first) {
+      case '{':
+        return this.#list('}', () => this.#member());
+      case '[':
+        return this.#list(']', () => this.value());
+      case '"':
+        return this.#string();
+      default:
+        return this.#eat(SCALAR);
+    }
   }
 
   /** Items between two brackets, with commas between them and none behind the last. */
@@ -49,7 +60,7 @@ class Scanner {
 
   #string(): boolean {
     if (!this.#eatChar('"')) return false;
-    while (this.#eat(PLAIN) || this.#eat(ESCAPE)) continue;
+    while (this.#eat(PLAIN) || this.#eat(ESCAPE));
     return this.#eatChar('"');
   }
 

@@ -77,7 +77,8 @@ type BodyOf<Body> = Body extends BytesBody
         : undefined;
 
 type ReplyOf<Reply> = Reply extends EmptyReply
-  ? void
+  ? // biome-ignore lint/suspicious/noConfusingVoidType: it is the return type of a handler that returns nothing
+    void
   : Reply extends BytesReply
     ? Uint8Array | AsyncIterable<Uint8Array>
     : Reply extends TSchema
@@ -162,10 +163,13 @@ export interface BoundRoute extends RouteFacts {
   run(input: Input<unknown, unknown, unknown>): unknown;
 }
 
-export function bindRoute<Deps, Params extends TSchema | undefined, Query extends TSchema | undefined, Body extends BodySpec | undefined, Reply extends ReplySpec>(
-  route: Route<Deps, Params, Query, Body, Reply>,
-  deps: Deps,
-): BoundRoute {
+export function bindRoute<
+  Deps,
+  Params extends TSchema | undefined,
+  Query extends TSchema | undefined,
+  Body extends BodySpec | undefined,
+  Reply extends ReplySpec,
+>(route: Route<Deps, Params, Query, Body, Reply>, deps: Deps): BoundRoute {
   type Checked = Input<Value<Params>, Value<Query>, BodyOf<Body>>;
   return { ...route, run: (input) => route.handle(input as Checked, deps) };
 }

@@ -1,8 +1,8 @@
 /** Values against schemas: compiled once, and when a value does not fit, the one reason that tells its sender most. */
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { Settings } from 'typebox/system';
 import type { TLocalizedValidationError } from 'typebox/error';
+import { Settings } from 'typebox/system';
 import { AppError, missingKey, valueAtKey } from '../../base/errors.ts';
 
 // Its default of 8 loses the end of a union of nine literals, and with it the sense of the first eight.
@@ -23,12 +23,12 @@ export function makeCheck(schema: TSchema, whole: string): Check {
 /** `Type.Record` matches keys with /^.*$/, and a dot is no line feed: a key with one would pass with any value. */
 function withStrictRecords(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withStrictRecords);
-  if (typeof schema !== 'object' || schema === null) return schema;
+  if (typeof schema !== 'object' || schema === null || Object.getPrototypeOf(schema) !== Object.prototype) return schema;
   const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as Record<string, unknown>;
   for (const [key, value] of Object.entries(copy)) copy[key] = withStrictRecords(value);
-  const { '^.*$': values, ...others } = (copy['patternProperties'] ?? {}) as Record<string, unknown>;
-  if (values === undefined || copy['additionalProperties'] !== undefined) return copy;
-  return { ...copy, patternProperties: others, additionalProperties: values };
+  const { '^.*$': values, ...others } = (copy.patternProperties ?? {}) as Record<string, unknown>;
+  if (values === undefined || copy.additionalProperties !== undefined) return copy;
+  return Object.assign(copy, { patternProperties: others, additionalProperties: values });
 }
 
 type Problem = TLocalizedValidationError;
@@ -40,7 +40,9 @@ function refusalOf(problems: readonly Problem[], whole: string): AppError {
   if (problem.keyword === 'required') return missingKey([...path, problem.params.requiredProperties[0]!].join('.'));
   if (problem.keyword === 'additionalProperties') path.push(problem.params.additionalProperties[0]!);
   const reason = reasonOf(problem);
-  return path.length === 0 ? new AppError('UNPROCESSABLE_ENTITY', { reason: `${whole} ${reason}` }) : valueAtKey(path.join('.'), reason);
+  return path.length === 0
+    ? new AppError('UNPROCESSABLE_ENTITY', { reason: `${whole} ${reason}` })
+    : valueAtKey(path.join('.'), reason);
 }
 
 const KEY_LENGTH_MAX = 100;
@@ -116,7 +118,13 @@ function listed(choices: readonly string[]): string {
 }
 
 const TYPES: Readonly<Record<string, string>> = {
-  string: 'a string', number: 'a number', integer: 'an integer', boolean: 'true or false', object: 'an object', array: 'an array', null: 'null',
+  string: 'a string',
+  number: 'a number',
+  integer: 'an integer',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'an array',
+  null: 'null',
 };
 
 /** What is wrong, as the rest of a sentence that begins with the key. */

@@ -106,7 +106,13 @@ function reply(value: unknown): Effect {
 }
 
 function reconnectEveryone(): Effect {
-  return { type: 'close', session: 'everyone', code: 'KICKED', facts: { reason: 'The Storage of the room was replaced.' }, when: 'durable' };
+  return {
+    type: 'close',
+    session: 'everyone',
+    code: 'KICKED',
+    facts: { reason: 'The Storage of the room was replaced.' },
+    when: 'durable',
+  };
 }
 
 function documentText(room: RoomState, { format, typeKey }: { format: 'plain-lson' | 'json'; typeKey: string }): string {

@@ -22,7 +22,8 @@ export function transform(operations: Operations, others: Operations, order: Ord
 /** Both sequences, each moved over the other. Every pair meets once; pieces of a split meet what is left to meet. */
 function cross(ours: Operations, theirs: Operations, order: Order): [Operations, Operations] {
   if (ours.length === 0 || theirs.length === 0) return [ours, theirs];
-  if (ours.length === 1 && theirs.length === 1) return [moved(ours[0]!, theirs[0]!, order), moved(theirs[0]!, ours[0]!, opposite(order))];
+  if (ours.length === 1 && theirs.length === 1)
+    return [moved(ours[0]!, theirs[0]!, order), moved(theirs[0]!, ours[0]!, opposite(order))];
   const oursMoved: TextOperation[] = [];
   let theirsLeft = theirs;
   for (const own of ours) {

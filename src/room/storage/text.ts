@@ -37,7 +37,9 @@ export function normalText(segments: LiveTextData): LiveTextData {
 /** Applies operations one after the other, each to what the one before left. */
 export function editText(data: LiveTextData, operations: readonly TextOperation[]): TextEdit {
   const draft: Draft = { runs: [...data], length: textLength(data) };
-  const applied = operations.map((operation) => (operation.type === 'insert' ? insert(draft, operation) : change(draft, operation)));
+  const applied = operations.map((operation) =>
+    operation.type === 'insert' ? insert(draft, operation) : change(draft, operation),
+  );
   return { data: normalText(draft.runs), operations: applied };
 }
 

@@ -26,14 +26,13 @@ export function joinUpdates(parts: readonly Part[], vector: Vector, deleted: Del
   const runs = new Map<number, Run>();
   for (const { bytes, scanned } of parts) {
     for (const span of scanned.spans) {
-      const clock = vector.get(span.client) ?? 0;
-      if (span.to <= clock) continue;
-      if (span.from < clock) return null;
       const run = runs.get(span.client);
-      if (run === undefined)
-        runs.set(span.client, { from: span.from, to: span.to, structs: span.structs, pieces: [pieceOf(bytes, span)] });
-      else if (span.from === run.to) extend(run, bytes, span);
-      else if (span.to > run.to) return null;
+      const end = run?.to ?? vector.get(span.client) ?? 0;
+      if (span.to <= end) continue;
+      // It overlaps, or came before what it follows.
+      if (span.from !== end) return null;
+      if (run === undefined) runs.set(span.client, { from: end, to: span.to, structs: span.structs, pieces: [pieceOf(bytes, span)] });
+      else extend(run, bytes, span);
     }
   }
   const encoder = encoding.createEncoder();

@@ -1,0 +1,50 @@
+/** Every knob of the benches: how long, how often, on which cores, with how many people. */
+
+export const RUN = {
+  /** Runs of every variant on every server; the figures are medians over them. */
+  rounds: 3,
+  /** Length of the measured window. */
+  seconds: 4,
+  /** The same load before it, unmeasured: code gets hot, buffers and pools grow. */
+  warmupSeconds: 1,
+  /** A load process busier than this share of its core was itself the limit: its throughput is a lower bound. */
+  loadBusyMax: 0.9,
+  /** More than this many cores used by processes that are not ours: the run says less. */
+  othersBusyMax: 0.2,
+} as const;
+
+/** One core each, so that neither takes time from the other. A private Postgres shares the core of its server. */
+export const CORES = { server: 0, load: 1 } as const;
+
+export interface Typing {
+  readonly clients: number;
+  readonly typists: number;
+  /** Updates a second from each typist. */
+  readonly perSecond: number;
+}
+
+/** The same 200 updates a second into rooms of three sizes. */
+export const FANOUT_YJS: readonly Typing[] = [
+  { clients: 10, typists: 10, perSecond: 20 },
+  { clients: 50, typists: 10, perSecond: 20 },
+  { clients: 200, typists: 20, perSecond: 10 },
+];
+
+/** Everybody moves a cursor. */
+export const PRESENCE_SDK = { clients: 50, perSecond: 20 } as const;
+
+/** Everybody sends the next op when the last one is acknowledged. */
+export const STORAGE_OPS = { clients: 20 } as const;
+
+export const REST = {
+  /** Each asks again as soon as it has its answer. */
+  connections: 10,
+  documentNodes: 10_000,
+} as const;
+
+/** Longest wait for what was sent in the window and has not arrived when it closes. Later is lost. */
+export const ARRIVAL_MS_MAX = 2_000;
+/** Longest wait for a server to start, for clients to enter, and for a process to end by itself. */
+export const START_MS_MAX = 30_000;
+export const ENTER_MS_MAX = 20_000;
+export const STOP_MS_MAX = 15_000;

@@ -1,0 +1,36 @@
+/** What can be measured, and how it is shown. */
+
+export const METRICS = {
+  cpuPerMillion: { title: 'server CPU s per 1M', digits: 2 },
+  helperCpuPerMillion: { title: 'Postgres CPU s per 1M', digits: 2 },
+  p50Ms: { title: 'p50 ms', digits: 2 },
+  p99Ms: { title: 'p99 ms', digits: 2 },
+  perSecond: { title: 'per second', digits: 0 },
+  /** Share of what had to arrive that did. */
+  completeness: { title: 'complete', digits: 4 },
+  /** CPU seconds of the load process per second. */
+  loadBusy: { title: 'load busy', digits: 2 },
+  /** Cores used by processes that are neither server nor load, and by other guests of the machine. */
+  othersBusy: { title: 'others busy', digits: 2 },
+} as const;
+
+export type Metric = keyof typeof METRICS;
+
+/** Nearest rank. @param sorted ascending, not empty. */
+export function percentile(sorted: Float64Array, share: number): number {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]!;
+}
+
+export interface Summary {
+  readonly median: number;
+  readonly least: number;
+  readonly most: number;
+}
+
+/** @param values not empty. */
+export function summaryOf(values: readonly number[]): Summary {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const median = sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+  return { median, least: sorted[0]!, most: sorted.at(-1)! };
+}

@@ -1,0 +1,72 @@
+/**
+ * The processes of a bench: each on its core, and none left behind, whether the bench ends well, fails or is interrupted.
+ *
+ * A server's private Postgres is not in this list; it ends with its server.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { STOP_MS_MAX } from './config.ts';
+
+export interface Start {
+  readonly core: number;
+  readonly env?: Readonly<Record<string, string>>;
+  /** TypeScript, run through tsx; otherwise the script is JavaScript. */
+  readonly language: 'ts' | 'js';
+}
+
+export interface Started {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  /** The last it said, for the error message when it fails. */
+  readonly output: () => string;
+  /** Resolves with a sentence when it has ended. Never rejects. */
+  readonly ended: Promise<string>;
+}
+
+const OUTPUT_CHARACTERS_MAX = 4_000;
+const living = new Set<Started>();
+let isStopping = false;
+
+/** False on a machine without `taskset`: then the system places the processes, and the figures scatter more. */
+export const canPin = spawnSync('taskset', ['-c', '0', 'true']).status === 0;
+
+/** Starts a script of ours, with a message channel. @throws an Error when the bench is being stopped. */
+export function start(script: URL, { core, env, language }: Start): Started {
+  if (isStopping) throw new Error('interrupted');
+  const node = [process.execPath, ...(language === 'ts' ? ['--import', 'tsx'] : []), script.pathname];
+  const [command, ...args] = canPin ? ['taskset', '-c', String(core), ...node] : node;
+  const { PATH = '', HOME = '' } = process.env; // nothing else: settings of the shell must not leak into a server
+  const child = spawn(command!, args, { env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+  let output = '';
+  for (const stream of [child.stdout!, child.stderr!]) {
+    stream.on('data', (text) => {
+      output = (output + text).slice(-OUTPUT_CHARACTERS_MAX);
+    });
+  }
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', (code, signal) => resolve(`it ended with ${code ?? signal}`));
+  });
+  if (child.pid === undefined) throw new Error(`${script.pathname} could not be started`);
+  const started: Started = { child, pid: child.pid, output: () => output.trim(), ended };
+  living.add(started);
+  void ended.then(() => living.delete(started));
+  return started;
+}
+
+/** Asks it to end, and makes it end when it takes too long. */
+export async function stop({ child, ended }: Started): Promise<void> {
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX);
+  await ended;
+  clearTimeout(timer);
+}
+
+/** Ends everything, and lets nothing new start. */
+export async function stopAll(): Promise<void> {
+  isStopping = true;
+  await Promise.all([...living].map(stop));
+}
+
+process.on('exit', () => {
+  for (const { child } of living) child.kill('SIGKILL');
+});

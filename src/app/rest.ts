@@ -1,0 +1,84 @@
+/** The REST side of this worker: all features' routes in one table, and health beside them. */
+import Type from 'typebox';
+import { systemClock, systemRandom } from '../base/clock.ts';
+import { AppError } from '../base/errors.ts';
+import type { Log } from '../base/observe.ts';
+import type { Settings } from '../config.ts';
+import { liveRoutes } from '../features/live/routes.ts';
+import { findRoomForEntry } from '../features/rooms/queries.ts';
+import { roomRoutes } from '../features/rooms/routes.ts';
+import { storageRoutes } from '../features/storage/routes.ts';
+import { tokenKeyFrom } from '../features/tokens/queries.ts';
+import { tokenRoutes } from '../features/tokens/routes.ts';
+import { ydocRoutes } from '../features/ydoc/routes.ts';
+import type { Sql } from '../kernel/persistence/sql.ts';
+import { makeApi } from '../kernel/transport/api.ts';
+import { makeAuthenticate } from '../kernel/transport/principal.ts';
+import { type BoundRoute, bindRoute, routeFor } from '../kernel/transport/route.ts';
+import type { HttpHandler } from '../kernel/transport/server.ts';
+import type { ServerKeys } from './keys.ts';
+import type { Rooms } from './rooms.ts';
+
+interface RestDeps {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly keys: ServerKeys;
+  readonly db: Sql;
+  readonly rooms: Rooms;
+}
+
+const INFO = {
+  title: 'Atrium',
+  version: '2.0',
+  description: 'Rooms, Storage, Yjs documents and tokens of a realtime collaboration server. Send the secret key as bearer.',
+};
+
+/** Nesting and keys of a JSON body (reliability 2.f); Storage documents come this way too. */
+const JSON_DEPTH_MAX = 32;
+const JSON_KEYS_MAX = 200_000;
+
+export function restApi({ settings, log, keys, db, rooms }: RestDeps): HttpHandler {
+  const { door } = rooms;
+  const nowMs = (): number => systemClock.nowMs();
+  const routes = [
+    ...tokenRoutes({
+      tokenKey: tokenKeyFrom(keys.secretKey),
+      tokenLifetimeMs: settings.TOKEN_LIFETIME_SECONDS * 1_000,
+      nowMs,
+      newTokenId: () => systemRandom.uuid(),
+    }),
+    ...roomRoutes({ db, rooms: door, nowMs, accessesChanged: (roomId) => rooms.gateway.reconsider(roomId) }),
+    ...liveRoutes({ rooms: door, roomExists: async (roomId) => (await findRoomForEntry(db, roomId)) !== null }),
+    ...storageRoutes({ rooms: door, typeKey: settings.STORAGE_TYPE_KEY }),
+    ...ydocRoutes({ rooms: door }),
+    healthRoute(rooms),
+  ];
+  return makeApi({
+    routes,
+    info: INFO,
+    authenticate: makeAuthenticate({ ...keys, verifyToken: async (token) => ({ ...(await rooms.verifyToken(token)) }) }),
+    jsonLimits: { bytesMax: settings.BODY_BYTES_MAX, depthMax: JSON_DEPTH_MAX, keysMax: JSON_KEYS_MAX },
+    origins: '*',
+    log,
+    random: systemRandom,
+  });
+}
+
+/** For load balancers: 200 once rooms can be served, 503 while this worker may not own any. */
+function healthRoute(rooms: Rooms): BoundRoute {
+  return bindRoute(
+    routeFor<Rooms>()({
+      method: 'GET',
+      path: '/health',
+      needs: 'none',
+      tag: 'About',
+      summary: 'Whether this worker serves rooms',
+      reply: Type.Object({ status: Type.Literal('ok') }),
+      handle(_, { canServe }) {
+        if (!canServe) throw new AppError('DATABASE_UNAVAILABLE');
+        return { status: 'ok' as const };
+      },
+    }),
+    rooms,
+  );
+}

@@ -1,0 +1,233 @@
+/** The endpoints of rooms (contract, Rooms; supplement 2.2). What is live in a room is in `features/live`. */
+
+import { isoFromMs } from '../../base/clock.ts';
+import { AppError, valueAtKey } from '../../base/errors.ts';
+import type { RoomId } from '../../base/ids.ts';
+import type { Sql } from '../../kernel/persistence/sql.ts';
+import { type BoundRoute, bindRoute, empty, routeFor } from '../../kernel/transport/route.ts';
+import { checkName, checkRoomId, NAME_LENGTHS } from '../../protocol/names.ts';
+import type { RoomDoor } from '../../room/shapes.ts';
+import {
+  changeRoom,
+  deleteRoom,
+  findOrCreateRoom,
+  findRoom,
+  listRooms,
+  moveRoom,
+  renameRoom,
+  roomOf,
+  upsertRoom,
+} from './queries.ts';
+import {
+  checkUpdate,
+  cursorAfter,
+  fieldsAfter,
+  fieldsOfNew,
+  filterOf,
+  newRoomOfUpsert,
+  positionAt,
+  touchesAccesses,
+} from './rules.ts';
+import {
+  CreateQuery,
+  CreateRoomBody,
+  ListQuery,
+  RoomPage,
+  RoomParams,
+  RoomReply,
+  UpdateOrganizationBody,
+  UpdateRoomBody,
+  UpdateRoomIdBody,
+  UpsertRoomBody,
+} from './shapes.ts';
+
+export interface RoomsDeps {
+  readonly db: Sql;
+  readonly rooms: RoomDoor;
+  nowMs(): number;
+  /** Called once a change of accesses has committed: sessions that entered by them must be looked at again. */
+  accessesChanged(roomId: RoomId): void;
+}
+
+const route = routeFor<RoomsDeps>();
+const tag = 'Rooms';
+
+export const listRoomsRoute = route({
+  method: 'GET',
+  path: '/v2/rooms',
+  needs: 'secret',
+  tag,
+  summary: 'List rooms, newest first',
+  query: ListQuery,
+  reply: RoomPage,
+  async handle({ query }, { db }) {
+    const filter = filterOf(query);
+    const after = query.startingAfter === undefined ? null : positionAt(query.startingAfter, filter);
+    const found = await listRooms(db, { filter, after, limit: query.limit + 1 }); // one more tells whether another page follows
+    const page = found.slice(0, query.limit);
+    const last = found.length > query.limit ? page.at(-1) : undefined;
+    return { nextCursor: last === undefined ? null : cursorAfter(last, filter), data: page.map(roomOf) };
+  },
+});
+
+export const createRoomRoute = route({
+  method: 'POST',
+  path: '/v2/rooms',
+  needs: 'secret',
+  tag,
+  summary: 'Create a room',
+  query: CreateQuery,
+  body: CreateRoomBody,
+  reply: RoomReply,
+  async handle({ query, body }, { db, nowMs }) {
+    const id = checkRoomId(body.id, 'id');
+    const fields = fieldsOfNew(body);
+    const known = query.idempotent === true ? await findRoom(db, id) : null; // most idempotent creations find the room: a read is cheaper
+    if (known !== null) return roomOf(known);
+    const { room, isNew } = await findOrCreateRoom(db, { id, nowIso: isoFromMs(nowMs()), ...fields });
+    if (!isNew && query.idempotent !== true) throw new AppError('ROOM_ALREADY_EXISTS', { roomId: id });
+    return roomOf(room);
+  },
+});
+
+export const getRoomRoute = route({
+  method: 'GET',
+  path: '/v2/rooms/:roomId',
+  needs: 'secret',
+  tag,
+  summary: 'Get a room',
+  params: RoomParams,
+  reply: RoomReply,
+  async handle({ params }, { db }) {
+    const roomId = checkRoomId(params.roomId, 'roomId');
+    const room = await findRoom(db, roomId);
+    if (room === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
+    return roomOf(room);
+  },
+});
+
+export const updateRoomRoute = route({
+  method: 'POST',
+  path: '/v2/rooms/:roomId',
+  needs: 'secret',
+  tag,
+  summary: 'Update a room; null removes',
+  params: RoomParams,
+  body: UpdateRoomBody,
+  reply: RoomReply,
+  async handle({ params, body }, { db, accessesChanged }) {
+    const roomId = checkRoomId(params.roomId, 'roomId');
+    checkUpdate(body);
+    const room = await changeRoom(db, roomId, (before) => fieldsAfter(before, body));
+    if (room === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
+    if (touchesAccesses(body)) accessesChanged(roomId);
+    return roomOf(room);
+  },
+});
+
+export const deleteRoomRoute = route({
+  method: 'DELETE',
+  path: '/v2/rooms/:roomId',
+  needs: 'secret',
+  tag,
+  summary: 'Delete a room for good',
+  params: RoomParams,
+  reply: empty(204),
+  async handle({ params }, { db, rooms }) {
+    const roomId = checkRoomId(params.roomId, 'roomId');
+    if (await deleteRoom(db, roomId))
+      rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_NOT_FOUND', facts: { roomId } });
+  },
+});
+
+export const prewarmRoomRoute = route({
+  method: 'GET',
+  path: '/v2/rooms/:roomId/prewarm',
+  needs: 'secret',
+  tag,
+  summary: 'Wake a room before somebody enters it',
+  params: RoomParams,
+  reply: empty(204),
+  async handle({ params }, { rooms }) {
+    await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'room.touch' });
+  },
+});
+
+export const upsertRoomRoute = route({
+  method: 'POST',
+  path: '/v2/rooms/:roomId/upsert',
+  needs: 'secret',
+  tag,
+  summary: 'Update a room, or create it',
+  params: RoomParams,
+  body: UpsertRoomBody,
+  reply: RoomReply,
+  async handle({ params, body }, { db, nowMs, accessesChanged }) {
+    const id = checkRoomId(params.roomId, 'roomId');
+    const fields = newRoomOfUpsert(body);
+    const room = await upsertRoom(db, {
+      id,
+      nowIso: isoFromMs(nowMs()),
+      fields,
+      change: (before) => fieldsAfter(before, body.update),
+    });
+    if (touchesAccesses(body.update)) accessesChanged(id);
+    return roomOf(room);
+  },
+});
+
+export const updateRoomIdRoute = route({
+  method: 'POST',
+  path: '/v2/rooms/:roomId/update-room-id',
+  needs: 'secret',
+  tag,
+  summary: 'Give a room another ID',
+  params: RoomParams,
+  body: UpdateRoomIdBody,
+  reply: RoomReply,
+  async handle({ params, body }, { db, rooms }) {
+    const roomId = checkRoomId(params.roomId, 'roomId');
+    const newRoomId = checkRoomId(body.newRoomId, 'newRoomId');
+    if (newRoomId === roomId) throw valueAtKey('newRoomId', 'must differ from the present ID');
+    const room = await renameRoom(db, { roomId, newRoomId });
+    rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_ID_CHANGED', facts: { newRoomId } });
+    return roomOf(room);
+  },
+});
+
+export const updateOrganizationRoute = route({
+  method: 'POST',
+  path: '/v2/rooms/:roomId/update-organization-id',
+  needs: 'secret',
+  tag,
+  summary: 'Move a room to another organisation',
+  params: RoomParams,
+  body: UpdateOrganizationBody,
+  reply: RoomReply,
+  async handle({ params, body }, { db, rooms }) {
+    const roomId = checkRoomId(params.roomId, 'roomId');
+    const to = checkName(body.toOrganizationId, 'toOrganizationId', NAME_LENGTHS.organizationId);
+    const from = checkName(body.fromOrganizationId, 'fromOrganizationId', NAME_LENGTHS.organizationId);
+    const room = await moveRoom(db, { roomId, from, to });
+    rooms.tellIfAwake(roomId, {
+      type: 'room.close',
+      code: 'KICKED',
+      facts: { reason: 'The room moved to another organisation.' },
+    });
+    return roomOf(room);
+  },
+});
+
+export function roomRoutes(deps: RoomsDeps): BoundRoute[] {
+  return [
+    bindRoute(listRoomsRoute, deps),
+    bindRoute(createRoomRoute, deps),
+    bindRoute(getRoomRoute, deps),
+    bindRoute(updateRoomRoute, deps),
+    bindRoute(deleteRoomRoute, deps),
+    bindRoute(prewarmRoomRoute, deps),
+    bindRoute(upsertRoomRoute, deps),
+    bindRoute(updateRoomIdRoute, deps),
+    bindRoute(updateOrganizationRoute, deps),
+  ];
+}

@@ -1,0 +1,127 @@
+/**
+ * The server's side of the Storage protocol (§5.4, 5.5, 6.2, 6.4): ops in, one at a time, and who is told what of each.
+ *
+ * The rules of single ops stand in `apply-create.ts`, `apply-change.ts` and `apply-text.ts`. Permissions, files and delivery are
+ * other people's business.
+ */
+import { CRDT, OP, type Op } from '../../protocol/storage-ops.ts';
+import { applyDeleteCrdt, applyDeleteObjectKey, applySetParentKey, applyUpdateObject } from './apply-change.ts';
+import { applyCreate } from './apply-create.ts';
+import { applyUpdateText, replayUpdateText } from './apply-text.ts';
+import type { Storage } from './tree.ts';
+import type { Verdict } from './verdict.ts';
+
+/** All that follows from ops, as data. */
+export interface Applied {
+  /** To the sender, in order: an ack of every op that was not rejected, and fix ops. */
+  readonly replies: Op[];
+  /** To every other storage subscriber, in order; never with an opId (protocol 5.4). */
+  readonly forwards: Op[];
+  /** What `replayOps` needs to come to the same state: ops as applied, opIds kept. */
+  readonly journal: Op[];
+  /** One REJECT_STORAGE_OP each. */
+  readonly rejected: { readonly opIds: string[]; readonly reason: string }[];
+  /** Whether the sender must get a snapshot it did not ask for (protocol 6.4). */
+  needsRepair: boolean;
+}
+
+export function nothingApplied(): Applied {
+  return { replies: [], forwards: [], journal: [], rejected: [], needsRepair: false };
+}
+
+/** Applies what a client sent; `actor` is its connection's number, which tells new ops from those of an earlier connection. */
+export function applyOps(storage: Storage, ops: readonly Op[], { actor }: { readonly actor: number }): Applied {
+  const applied = nothingApplied();
+  const prefix = `${actor}:`;
+  for (const op of ops) {
+    const verdict = applyOp(storage, op, applied);
+    const isReplay = op.opId?.startsWith(prefix) === false;
+    if (isReplay || (verdict.is === 'applied' && verdict.revives === true)) repairSender(storage, verdict, applied);
+  }
+  return applied;
+}
+
+/** Applies one op, adds who is told what of it to `applied`, and returns what became of it. */
+export function applyOp(storage: Storage, op: Op, applied: Applied): Verdict {
+  const verdict = judge(storage, op);
+  switch (verdict.is) {
+    case 'ignored':
+      if (op.opId !== undefined) applied.replies.push({ type: OP.DELETE_CRDT, id: 'ACK', opId: op.opId });
+      break;
+    case 'known':
+      applied.replies.push(verdict.op);
+      break;
+    case 'applied': {
+      const fixes = verdict.fixes ?? [];
+      applied.replies.push(verdict.op, ...fixes);
+      applied.forwards.push(withoutOpId(verdict.op), ...fixes);
+      applied.journal.push(verdict.op);
+      break;
+    }
+    case 'rejected':
+      reject(applied, op, verdict.reason);
+      break;
+    default:
+      verdict satisfies never;
+  }
+  return verdict;
+}
+
+/** Comes to the state that `ops`, journaled by `applyOps`, led to before. */
+export function replayOps(storage: Storage, ops: readonly Op[]): void {
+  for (const op of ops) {
+    if (op.type === OP.UPDATE_TEXT) replayUpdateText(storage, op);
+    else judge(storage, op);
+  }
+}
+
+/** Applies one op, if it has an effect. */
+function judge(storage: Storage, op: Op): Verdict {
+  switch (op.type) {
+    case OP.CREATE_OBJECT:
+    case OP.CREATE_LIST:
+    case OP.CREATE_MAP:
+    case OP.CREATE_REGISTER:
+    case OP.CREATE_TEXT:
+    case OP.CREATE_FILE:
+      return applyCreate(storage, op);
+    case OP.SET_PARENT_KEY:
+      return applySetParentKey(storage, op);
+    case OP.UPDATE_OBJECT:
+      return applyUpdateObject(storage, op);
+    case OP.DELETE_OBJECT_KEY:
+      return applyDeleteObjectKey(storage, op);
+    case OP.DELETE_CRDT:
+      return applyDeleteCrdt(storage, op);
+    case OP.UPDATE_TEXT:
+      return applyUpdateText(storage, op);
+    case OP.UNKNOWN:
+      return { is: 'ignored' };
+    default:
+      return op satisfies never;
+  }
+}
+
+/**
+ * For a client that may have seen more, or less, of its op than this answer. Under an object or map it swallows the echo of a create
+ * that it believes to be here already, so it gets the same once more as somebody else's (protocol 6.2).
+ */
+function repairSender(storage: Storage, verdict: Verdict, applied: Applied): void {
+  applied.needsRepair = true;
+  if (verdict.is !== 'applied' || !('parentId' in verdict.op)) return;
+  if (storage.nodes.get(verdict.op.parentId)?.type !== CRDT.LIST) applied.replies.push(withoutOpId(verdict.op));
+}
+
+/** A client does not take back what is rejected; the snapshot does. Of a rejected text edit it takes care itself (protocol 5.8). */
+function reject(applied: Applied, { type, opId }: Op, reason: string): void {
+  if (type !== OP.UPDATE_TEXT) applied.needsRepair = true;
+  const same = applied.rejected.find((rejection) => rejection.reason === reason);
+  const opIds = opId === undefined ? [] : [opId];
+  if (same === undefined) applied.rejected.push({ opIds, reason });
+  else same.opIds.push(...opIds);
+}
+
+function withoutOpId(op: Op): Op {
+  const { opId, ...rest } = op;
+  return rest as Op;
+}

@@ -1,0 +1,102 @@
+/**
+ * Storage that is not in the tree yet: what REST documents, patch values and copies have in common, and the ops that create it.
+ */
+import type { Json } from '../../base/json.ts';
+import { CRDT, type CreateOp, type FileData, type LiveTextData, OP } from '../../protocol/storage-ops.ts';
+import { itemsOf, type StorageNode } from './nodes.ts';
+import { makePosition } from './positions.ts';
+
+export type Member = readonly [key: string, draft: Draft];
+
+/** A register is plain JSON: a member of its object, or a node of its own in a list or map. */
+export type Draft =
+  | { readonly type: typeof CRDT.OBJECT | typeof CRDT.MAP; readonly members: readonly Member[] }
+  | { readonly type: typeof CRDT.LIST; readonly items: readonly Draft[] }
+  | { readonly type: typeof CRDT.REGISTER; readonly data: Json }
+  | { readonly type: typeof CRDT.TEXT; readonly data: LiveTextData }
+  | { readonly type: typeof CRDT.FILE; readonly data: FileData };
+
+/** Where ids of new nodes and ops come from; each is given out once. */
+export interface NewIds {
+  nextNodeId(): string;
+  nextOpId(): string;
+}
+
+/** Where a draft goes: as in the op that creates its topmost node. */
+export type DraftPlace = Pick<CreateOp, 'parentId' | 'parentKey' | 'intent' | 'deletedId'>;
+
+/** A deep copy, without identity and history. */
+export function draftOf(node: StorageNode): Draft {
+  switch (node.type) {
+    case CRDT.OBJECT:
+      return {
+        type: node.type,
+        members: [...Array.from(node.data, ([key, data]) => [key, plainDraft(data)] as const), ...childDrafts(node.children)],
+      };
+    case CRDT.MAP:
+      return { type: node.type, members: childDrafts(node.children) };
+    case CRDT.LIST:
+      return { type: node.type, items: itemsOf(node).map(draftOf) };
+    case CRDT.REGISTER:
+      return plainDraft(node.data);
+    case CRDT.TEXT:
+      return { type: node.type, data: node.data };
+    case CRDT.FILE:
+      return { type: node.type, data: node.data };
+    default:
+      return node satisfies never;
+  }
+}
+
+export function plainDraft(data: Json): Draft {
+  return { type: CRDT.REGISTER, data };
+}
+
+function childDrafts(children: ReadonlyMap<string, StorageNode>): Member[] {
+  return Array.from(children, ([key, child]) => [key, draftOf(child)]);
+}
+
+/** The ops that create a draft, parents before their children, as the SDK sends them. Recurses as deep as the draft is nested. */
+export function creationOps(draft: Draft, place: DraftPlace, ids: NewIds): CreateOp[] {
+  const head = { opId: ids.nextOpId(), id: ids.nextNodeId(), ...place };
+  switch (draft.type) {
+    case CRDT.OBJECT: {
+      const data = plainMembers(draft.members);
+      return [{ type: OP.CREATE_OBJECT, ...head, data }, ...liveMembers(draft.members).flatMap(childOps)];
+    }
+    case CRDT.MAP:
+      return [{ type: OP.CREATE_MAP, ...head }, ...draft.members.flatMap(childOps)];
+    case CRDT.LIST:
+      return [{ type: OP.CREATE_LIST, ...head }, ...positioned(draft.items).flatMap(childOps)];
+    case CRDT.REGISTER:
+      return [{ type: OP.CREATE_REGISTER, ...head, data: draft.data }];
+    case CRDT.TEXT:
+      return [{ type: OP.CREATE_TEXT, ...head, data: draft.data, version: 0 }];
+    case CRDT.FILE:
+      return [{ type: OP.CREATE_FILE, ...head, data: draft.data }];
+    default:
+      return draft satisfies never;
+  }
+
+  function childOps([parentKey, child]: Member): CreateOp[] {
+    return creationOps(child, { parentId: head.id, parentKey }, ids);
+  }
+}
+
+/** The plain values among an object's members. */
+export function plainMembers(members: readonly Member[]): Record<string, Json> {
+  return Object.fromEntries(members.flatMap(([key, draft]) => (draft.type === CRDT.REGISTER ? [[key, draft.data]] : [])));
+}
+
+/** The members of an object that become nodes. */
+export function liveMembers(members: readonly Member[]): Member[] {
+  return members.filter(([, draft]) => draft.type !== CRDT.REGISTER);
+}
+
+function positioned(items: readonly Draft[]): Member[] {
+  let position: string | undefined;
+  return items.map((item) => {
+    position = makePosition(position);
+    return [position, item];
+  });
+}

@@ -1,0 +1,34 @@
+/** Which uploaded files a change refers to, so that whoever knows the files can refuse unknown ones before the change. */
+import type { Json } from '../../base/json.ts';
+import { pointerSegment } from '../../base/json-pointer.ts';
+import { OP, type Op } from '../../protocol/storage-ops.ts';
+
+export interface FileReference {
+  readonly fileId: string;
+  /** Where in the ops or document it stands. */
+  readonly pointer: string;
+}
+
+export function filesInOps(ops: readonly Op[]): FileReference[] {
+  return ops.flatMap((op, at) => (op.type === OP.CREATE_FILE ? [{ fileId: op.data.id, pointer: `/${at}/data/id` }] : []));
+}
+
+/** In a plain LSON document or a JSON Patch. A loop, so the depth of the document does not matter; its shape need not have been checked. */
+export function filesInDocument(document: Json): FileReference[] {
+  const files: FileReference[] = [];
+  const open: (readonly [pointer: string, value: Json])[] = [['', document]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [pointer, value] = next;
+    if (typeof value !== 'object' || value === null) continue;
+    const fileId = fileIdOf(value as { readonly [key: string]: Json });
+    if (fileId !== null) files.push({ fileId, pointer: `${pointer}/data/id` });
+    for (const [key, inner] of Object.entries(value)) open.push([pointer + pointerSegment(key), inner as Json]);
+  }
+  return files;
+}
+
+function fileIdOf(node: { readonly [key: string]: Json }): string | null {
+  if (node.serviceType !== 'LiveFile' && node.liveblocksType !== 'LiveFile') return null;
+  const data = node.data as { readonly id?: Json } | null | undefined;
+  return typeof data?.id === 'string' ? data.id : null;
+}

@@ -1,0 +1,188 @@
+/**
+ * What a node of Storage is, one kind each, and the order of a list's items (protocol §5.1).
+ *
+ * Nodes are linked both ways; `tree.ts` is the only place that changes them.
+ */
+import type { Json, JsonObject } from '../../base/json.ts';
+import {
+  type CompactNode,
+  CRDT,
+  type FileData,
+  type LiveTextData,
+  ROOT_ID,
+  type SerializedCrdt,
+} from '../../protocol/storage-ops.ts';
+import { normalText } from './text.ts';
+import { emptyHistory, type TextHistory } from './text-history.ts';
+
+/**
+ * Deepest nesting of nodes. No op ever gives a node another parent, so checking at creation keeps it, and whoever reads Storage
+ * (also a client, and JSON.stringify) may recurse.
+ */
+export const NODE_DEPTH_MAX = 1_000;
+
+interface Common {
+  readonly id: string;
+  /** Null for the root alone. */
+  readonly parent: ParentNode | null;
+  /** The key or position under the parent; '' for the root. Only list items ever change theirs. */
+  key: string;
+  /** 0 for the root. */
+  readonly depth: number;
+}
+
+export interface ObjectNode extends Common {
+  readonly type: typeof CRDT.OBJECT;
+  /** The plain values. A key is here or in `children`, never in both. */
+  readonly data: Map<string, Json>;
+  readonly children: Map<string, StorageNode>;
+}
+
+export interface ListNode extends Common {
+  readonly type: typeof CRDT.LIST;
+  readonly children: Map<string, StorageNode>;
+  /** The positions in order; null until somebody asks, so that loading a long list costs one sort. */
+  order: string[] | null;
+}
+
+export interface MapNode extends Common {
+  readonly type: typeof CRDT.MAP;
+  readonly children: Map<string, StorageNode>;
+}
+
+export interface RegisterNode extends Common {
+  readonly type: typeof CRDT.REGISTER;
+  readonly data: Json;
+}
+
+export interface TextNode extends Common {
+  readonly type: typeof CRDT.TEXT;
+  data: LiveTextData;
+  version: number;
+  history: TextHistory;
+}
+
+export interface FileNode extends Common {
+  readonly type: typeof CRDT.FILE;
+  readonly data: FileData;
+}
+
+export type ParentNode = ObjectNode | ListNode | MapNode;
+export type StorageNode = ParentNode | RegisterNode | TextNode | FileNode;
+
+/** What a node holds, apart from its place. */
+export type Content =
+  | { readonly type: typeof CRDT.OBJECT; readonly data: JsonObject }
+  | { readonly type: typeof CRDT.LIST | typeof CRDT.MAP }
+  | { readonly type: typeof CRDT.REGISTER; readonly data: Json }
+  | { readonly type: typeof CRDT.TEXT; readonly data: LiveTextData; readonly version: number }
+  | { readonly type: typeof CRDT.FILE; readonly data: FileData };
+
+export interface Place {
+  readonly id: string;
+  readonly parent: ParentNode | null;
+  readonly key: string;
+}
+
+export function newNode({ id, parent, key }: Place, content: Content): StorageNode {
+  const common = { id, parent, key, depth: parent === null ? 0 : parent.depth + 1 };
+  switch (content.type) {
+    case CRDT.OBJECT:
+      return { ...common, type: content.type, data: new Map(Object.entries(content.data)), children: new Map() };
+    case CRDT.LIST:
+      return { ...common, type: content.type, children: new Map(), order: null };
+    case CRDT.MAP:
+      return { ...common, type: content.type, children: new Map() };
+    case CRDT.REGISTER:
+      return { ...common, type: content.type, data: content.data };
+    case CRDT.TEXT:
+      return { ...common, type: content.type, data: normalText(content.data), version: content.version, history: emptyHistory() };
+    case CRDT.FILE:
+      return { ...common, type: content.type, data: content.data };
+    default:
+      return content satisfies never;
+  }
+}
+
+export function isParent(node: StorageNode): node is ParentNode {
+  return node.type === CRDT.OBJECT || node.type === CRDT.LIST || node.type === CRDT.MAP;
+}
+
+/** The positions of a list, in order. For reading only. */
+export function positionsOf(list: ListNode): readonly string[] {
+  list.order ??= [...list.children.keys()].sort();
+  return list.order;
+}
+
+export function itemsOf(list: ListNode): StorageNode[] {
+  return positionsOf(list).map((position) => list.children.get(position)!);
+}
+
+/** The smallest position in use beyond `position`. */
+export function positionAfter(list: ListNode, position: string): string | undefined {
+  const order = positionsOf(list);
+  const at = lowerBound(order, position);
+  return order[at] === position ? order[at + 1] : order[at];
+}
+
+/** Enters a node under its parent. */
+export function attach(node: StorageNode): void {
+  const { parent, key } = node;
+  parent?.children.set(key, node);
+  if (parent?.type !== CRDT.LIST || parent.order === null) return;
+  const last = parent.order.at(-1);
+  if (last === undefined || last < key) parent.order.push(key);
+  else parent.order.splice(lowerBound(parent.order, key), 0, key);
+}
+
+/** Takes a node from its parent. */
+export function detach({ parent, key }: StorageNode): void {
+  parent?.children.delete(key);
+  if (parent?.type === CRDT.LIST && parent.order !== null) parent.order.splice(lowerBound(parent.order, key), 1);
+}
+
+/** The first index whose position is not before `position`. */
+function lowerBound(order: readonly string[], position: string): number {
+  let from = 0;
+  let to = order.length;
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (order[middle]! < position) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/** What a node holds by itself, without its place and its children. Shares nothing that changes later. */
+export function contentOf(node: StorageNode): Content {
+  switch (node.type) {
+    case CRDT.OBJECT:
+      return { type: node.type, data: Object.fromEntries(node.data) };
+    case CRDT.LIST:
+    case CRDT.MAP:
+      return { type: node.type };
+    case CRDT.REGISTER:
+      return { type: node.type, data: node.data };
+    case CRDT.TEXT:
+      return { type: node.type, data: node.data, version: node.version };
+    case CRDT.FILE:
+      return { type: node.type, data: node.data };
+    default:
+      return node satisfies never;
+  }
+}
+
+/** As clients get it in a snapshot (protocol 4.4). */
+export function compactNode(node: StorageNode): CompactNode {
+  const content = contentOf(node);
+  if (node.parent === null) return [ROOT_ID, (content as { data: JsonObject }).data];
+  const data = 'data' in content ? [content.data] : [];
+  const version = 'version' in content ? [content.version] : [];
+  return [node.id, content.type, node.parent.id, node.key, ...data, ...version] as unknown as CompactNode;
+}
+
+/** The full form (protocol 5.1). */
+export function serializedNode(node: StorageNode): SerializedCrdt {
+  const content = contentOf(node);
+  return (node.parent === null ? content : { ...content, parentId: node.parent.id, parentKey: node.key }) as SerializedCrdt;
+}

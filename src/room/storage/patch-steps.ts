@@ -1,0 +1,154 @@
+/** What one JSON Patch operation does to Storage (RFC 6902; contract "JSON Patch rules", supplement 1.5 and rows 66–76). */
+import { valueAtKey } from '../../base/errors.ts';
+import { isJsonObject, type Json } from '../../base/json.ts';
+import { CRDT, type LiveTextData, OP, type Op, type TextOperation } from '../../protocol/storage-ops.ts';
+import { textDataProblem } from '../../protocol/storage-values.ts';
+import { applyOp } from './apply.ts';
+import { creationOps, type Draft, draftOf, plainDraft } from './draft.ts';
+import { jsonEquals } from './json-equals.ts';
+import { jsonOf } from './lson.ts';
+import { readValue, TEXT_FORM, textOf } from './lson-reader.ts';
+import { type ListNode, positionsOf, type StorageNode, type TextNode } from './nodes.ts';
+import { existing, existingIndex, type Found, insertionIndex, locate, refuse, type Step, type Target } from './patch-places.ts';
+import { makePosition } from './positions.ts';
+import { textLength } from './text.ts';
+
+/** @throws AppError INVALID_STORAGE_MUTATION_REQUEST or UNPROCESSABLE_ENTITY; changes made before it must be taken back by the caller */
+export function applyStep(step: Step): void {
+  const { operation } = step;
+  switch (operation.op) {
+    case 'add':
+      add(step, locate(step, operation.path), readDraft(step, operation.value));
+      break;
+    case 'remove':
+      remove(step, locate(step, operation.path));
+      break;
+    case 'replace':
+      replace(step, locate(step, operation.path), operation.value);
+      break;
+    case 'move':
+      move(step, operation);
+      break;
+    case 'copy':
+      add(step, locate(step, operation.path), draftAt(existing(step, locate(step, operation.from))));
+      break;
+    case 'test':
+      test(step, locate(step, operation.path), operation.value);
+      break;
+    default:
+      operation satisfies never;
+  }
+}
+
+/** Creates or replaces a member, or inserts an item. */
+function add(step: Step, target: Target, draft: Draft): void {
+  const { parent, token } = target;
+  if (parent.type === CRDT.LIST) {
+    const positions = positionsOf(parent);
+    const index = insertionIndex(step, target, positions.length);
+    run(
+      step,
+      creationOps(draft, { parentId: parent.id, parentKey: makePosition(positions[index - 1], positions[index]) }, step.ids),
+    );
+  } else if (parent.type === CRDT.OBJECT && draft.type === CRDT.REGISTER) {
+    run(step, [{ type: OP.UPDATE_OBJECT, opId: step.ids.nextOpId(), id: parent.id, data: { [token]: draft.data } }]);
+  } else {
+    run(step, creationOps(draft, { parentId: parent.id, parentKey: token }, step.ids));
+  }
+}
+
+function remove(step: Step, target: Target): void {
+  const found = existing(step, target);
+  const opId = step.ids.nextOpId();
+  if (target.parent.type !== CRDT.OBJECT && 'node' in found) run(step, [{ type: OP.DELETE_CRDT, opId, id: found.node.id }]);
+  else run(step, [{ type: OP.DELETE_OBJECT_KEY, opId, id: target.parent.id, key: target.token }]);
+}
+
+function replace(step: Step, target: Target, value: Json): void {
+  const found = existing(step, target);
+  const node = 'node' in found ? found.node : null;
+  if (node?.type === CRDT.TEXT) rewriteText(step, node, value);
+  else if (node !== null && target.parent.type === CRDT.LIST) replaceItem(step, node, readDraft(step, value));
+  else add(step, target, readDraft(step, value));
+}
+
+/** At the position of the old item, so that clients see a replacement. */
+function replaceItem(step: Step, { id, key, parent }: StorageNode, draft: Draft): void {
+  run(step, creationOps(draft, { parentId: parent!.id, parentKey: key, intent: 'set', deletedId: id }, step.ids));
+}
+
+/** The node stays the same one, so that editors that show it follow. */
+function rewriteText(step: Step, text: TextNode, value: Json): void {
+  const data = wholeText(step, value);
+  if (data === null) refuse(step, `a LiveText is replaced by ${TEXT_FORM}`);
+  const operations: TextOperation[] = text.data.length === 0 ? [] : [{ type: 'delete', index: 0, length: textLength(text.data) }];
+  let index = 0;
+  for (const [run, attributes] of data) {
+    operations.push({ type: 'insert', index, text: run, ...(attributes === undefined ? {} : { attributes }) });
+    index += run.length;
+  }
+  run(step, [{ type: OP.UPDATE_TEXT, opId: step.ids.nextOpId(), id: text.id, baseVersion: text.version, ops: operations }]);
+}
+
+function wholeText(step: Step, value: Json): LiveTextData | null {
+  if (isJsonObject(value)) {
+    const draft = readDraft(step, value);
+    return draft.type === CRDT.TEXT ? draft.data : null;
+  }
+  const data = textOf(value);
+  const problem = data === null ? null : textDataProblem(data);
+  if (problem !== null) throw valueAtKey(`/${step.index}/value${problem.pointer}`, problem.reason);
+  return data;
+}
+
+/** Within one list the item itself moves; elsewhere a copy takes its place, for no op gives a node another parent. */
+function move(step: Step, { from, path }: { readonly from: string; readonly path: string }): void {
+  if (path.startsWith(`${from}/`)) refuse(step, `${from} would be moved into itself`);
+  const source = locate(step, from);
+  const found = existing(step, source);
+  if (from === path) return;
+  if (source.parent.type === CRDT.LIST && parentOf(from) === parentOf(path)) {
+    moveItem(step, source.parent, source);
+  } else {
+    const draft = draftAt(found);
+    remove(step, source);
+    // Located only now: removing an item moves those after it (RFC 6902, 4.4).
+    add(step, locate(step, path), draft);
+  }
+}
+
+function moveItem(step: Step, list: ListNode, source: Target): void {
+  const from = existingIndex(step, list, source);
+  const others = positionsOf(list).toSpliced(from, 1);
+  const to = insertionIndex(step, locate(step, step.operation.path), others.length);
+  if (from === to) return;
+  const parentKey = makePosition(others[to - 1], others[to]);
+  run(step, [
+    { type: OP.SET_PARENT_KEY, opId: step.ids.nextOpId(), id: list.children.get(positionsOf(list)[from]!)!.id, parentKey },
+  ]);
+}
+
+/** A live node equals its simple JSON (supplement 1.5). */
+function test(step: Step, target: Target, value: Json): void {
+  const found = existing(step, target);
+  if (!jsonEquals('node' in found ? jsonOf(found.node) : found.plain, value)) refuse(step, 'the value there is another one');
+}
+
+function parentOf(pointer: string): string {
+  return pointer.slice(0, pointer.lastIndexOf('/'));
+}
+
+function draftAt(found: Found): Draft {
+  return 'node' in found ? draftOf(found.node) : plainDraft(found.plain);
+}
+
+function readDraft(step: Step, value: Json): Draft {
+  return readValue(value, { pointer: `/${step.index}/value`, plain: 'converted' });
+}
+
+function run(step: Step, ops: readonly Op[]): void {
+  for (const op of ops) {
+    const verdict = applyOp(step.storage, op, step.applied);
+    if (verdict.is === 'rejected') refuse(step, verdict.reason);
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * JSON Patch on Storage (RFC 6902; contract "JSON Patch rules", supplement 1.5): the shape of a patch, and applying it whole or not at all.
+ *
+ * What one operation does stands in `patch-steps.ts`. Every change goes through the same ops as a client's, so clients see it live.
+ */
+import Type, { type Static, type TProperties } from 'typebox';
+import { missingKey, valueAtKey } from '../../base/errors.ts';
+import { isJsonObject, type Json } from '../../base/json.ts';
+import { parsePointer } from '../../base/json-pointer.ts';
+import { type Applied, nothingApplied } from './apply.ts';
+import type { NewIds } from './draft.ts';
+import { applyStep } from './patch-steps.ts';
+import { atomically, type Storage } from './tree.ts';
+
+/** Operations in one patch (reliability 2.f). */
+export const PATCH_OPERATIONS_MAX = 1_000;
+
+const Pointer = Type.String({ description: 'A JSON pointer (RFC 6901); it starts with a slash.' });
+const AnyJson = Type.Unsafe<Json>(Type.Unknown());
+
+function operation<const Name extends string, Fields extends TProperties>(op: Name, fields: Fields) {
+  return Type.Object({ op: Type.Literal(op), path: Pointer, ...fields }, { additionalProperties: false });
+}
+
+const SHAPES = {
+  add: operation('add', { value: AnyJson }),
+  remove: operation('remove', {}),
+  replace: operation('replace', { value: AnyJson }),
+  move: operation('move', { from: Pointer }),
+  copy: operation('copy', { from: Pointer }),
+  test: operation('test', { value: AnyJson }),
+} as const;
+
+/** For the API's description; `checkPatch` gives better reasons. */
+export const PatchOperation = Type.Union([SHAPES.add, SHAPES.remove, SHAPES.replace, SHAPES.move, SHAPES.copy, SHAPES.test]);
+export type PatchOperation = Static<typeof PatchOperation>;
+
+/** @throws AppError UNPROCESSABLE_ENTITY for what is no patch at all, whatever the document */
+export function checkPatch(body: unknown): PatchOperation[] {
+  if (!Array.isArray(body)) throw valueAtKey('', 'must be an array of operations');
+  if (body.length > PATCH_OPERATIONS_MAX) throw valueAtKey('', `must not have more than ${PATCH_OPERATIONS_MAX} operations`);
+  return body.map(checkOperation);
+}
+
+function checkOperation(value: unknown, index: number): PatchOperation {
+  const at = `/${index}`;
+  if (!isJsonObject(value)) throw valueAtKey(at, 'must be an object');
+  if (!Object.hasOwn(value, 'op')) throw missingKey(`${at}/op`);
+  const name = Object.keys(SHAPES).find((known) => known === value.op);
+  if (name === undefined) throw valueAtKey(`${at}/op`, `must be one of ${Object.keys(SHAPES).join(', ')}`);
+  const fields = Object.keys(SHAPES[name as keyof typeof SHAPES].properties);
+  const missing = fields.find((field) => !Object.hasOwn(value, field));
+  if (missing !== undefined) throw missingKey(`${at}/${missing}`);
+  const extra = Object.keys(value).find((key) => !fields.includes(key));
+  if (extra !== undefined) throw valueAtKey(`${at}/${extra}`, `is not expected in the operation ${name}`);
+  for (const field of ['path', 'from'] as const) if (fields.includes(field)) checkPointer(value[field], `${at}/${field}`);
+  return value as PatchOperation;
+}
+
+function checkPointer(value: Json | undefined, key: string): void {
+  if (typeof value !== 'string') throw valueAtKey(key, 'must be a string');
+  parsePointer(value, key);
+}
+
+/**
+ * Applies a checked patch. The acks among the replies concern nobody.
+ * @throws AppError INVALID_STORAGE_MUTATION_REQUEST { index, op, path, reason } for the first operation that fails, and
+ *   UNPROCESSABLE_ENTITY for a value that may not be stored; then nothing has changed.
+ */
+export function applyJsonPatch(storage: Storage, patch: readonly PatchOperation[], ids: NewIds): Applied {
+  const applied = nothingApplied();
+  atomically(storage, () => {
+    for (const [index, operation] of patch.entries()) applyStep({ storage, ids, applied, index, operation });
+  });
+  return applied;
+}

@@ -1,0 +1,75 @@
+/**
+ * The last updates of one text: what came since a version, to transform late updates over, and which updates came already.
+ *
+ * Bounded twice: in updates, because clients keep as many, and in characters, because one update may be a whole book.
+ */
+import type { TextOperation } from '../../protocol/storage-ops.ts';
+import { RecentIds } from './recent-ids.ts';
+
+/** A client further behind is told to read Storage afresh. SDK clients keep 1,000 themselves (protocol 5.7). */
+export const UPDATES_MAX = 1_000;
+const CHARACTERS_MAX = 1024 * 1024;
+
+/** What a snapshot keeps: enough for updates that are under way while the room changes its owner. All op ids are kept, to know resent ones. */
+const STORED_UPDATES_MAX = 100;
+const STORED_CHARACTERS_MAX = 64 * 1024;
+
+interface TextUpdate {
+  readonly operations: readonly TextOperation[];
+  readonly characters: number;
+}
+
+export interface TextHistory {
+  readonly opIds: RecentIds;
+  /** Of consecutive versions, the last of which is the text's. */
+  readonly updates: TextUpdate[];
+  characters: number;
+}
+
+/** As JSON, in a snapshot. */
+export interface StoredHistory {
+  readonly opIds: readonly string[];
+  readonly updates: readonly (readonly TextOperation[])[];
+}
+
+export function emptyHistory(): TextHistory {
+  return { opIds: new RecentIds(UPDATES_MAX), updates: [], characters: 0 };
+}
+
+export function remember(history: TextHistory, opId: string | undefined, operations: readonly TextOperation[]): void {
+  if (opId !== undefined) history.opIds.add(opId);
+  const characters = JSON.stringify(operations).length;
+  history.updates.push({ operations, characters });
+  history.characters += characters;
+  while (history.updates.length > UPDATES_MAX || history.characters > CHARACTERS_MAX)
+    history.characters -= history.updates.shift()!.characters;
+}
+
+/** The updates after `baseVersion` of a text now at `version`, oldest first; null when they are no longer, or not yet, known. */
+export function updatesSince(history: TextHistory, baseVersion: number, version: number): (readonly TextOperation[])[] | null {
+  const missing = version - baseVersion;
+  if (missing < 0 || missing > history.updates.length) return null;
+  return history.updates.slice(history.updates.length - missing).map(({ operations }) => operations);
+}
+
+/** A copy to return to. */
+export function copyOfHistory({ opIds, updates, characters }: TextHistory): TextHistory {
+  return { opIds: new RecentIds(UPDATES_MAX, opIds.latest()), updates: [...updates], characters };
+}
+
+export function storedHistory({ opIds, updates }: TextHistory): StoredHistory {
+  let from = updates.length;
+  let characters = 0;
+  while (from > 0 && updates.length - from < STORED_UPDATES_MAX) {
+    characters += updates[from - 1]!.characters;
+    if (characters > STORED_CHARACTERS_MAX) break;
+    from -= 1;
+  }
+  return { opIds: opIds.latest(), updates: updates.slice(from).map(({ operations }) => operations) };
+}
+
+export function loadHistory({ opIds, updates }: StoredHistory): TextHistory {
+  const history = { ...emptyHistory(), opIds: new RecentIds(UPDATES_MAX, opIds) };
+  for (const operations of updates) remember(history, undefined, operations);
+  return history;
+}

@@ -1,0 +1,21 @@
+import * as zlib from 'node:zlib';
+import { expect, test } from 'vitest';
+import { crc32 } from '../../src/base/crc32.ts';
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+test('[JO11] the checksum is the CRC-32 of everybody else', () => {
+  expect(crc32(bytes('123456789')) >>> 0).toBe(0xcbf43926); // the check value of the standard
+  expect(crc32(new Uint8Array())).toBe(0);
+});
+
+test('[JO11] it fits into an SQL integer and can go on from an earlier part', () => {
+  const whole = bytes('one two');
+  expect(crc32(bytes('two'), crc32(bytes('one ')))).toBe(crc32(whole));
+  for (let byte = 0; byte < 256; byte++) expect(crc32(new Uint8Array([byte])) | 0).toBe(crc32(new Uint8Array([byte])));
+});
+
+test.runIf('crc32' in zlib)('[JO11] and agrees with zlib on any bytes', () => {
+  const random = Uint8Array.from({ length: 4_096 }, (_, index) => (index * 2_654_435_761) >>> 13);
+  expect(crc32(random) >>> 0).toBe(zlib.crc32(random));
+});

@@ -1,0 +1,92 @@
+/** What every outbox must do. */
+import { describe, expect, test } from 'vitest';
+import type { Outbox, OutboxConsumer } from '../../src/kernel/persistence/outbox.ts';
+import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
+
+export interface OutboxUnderTest {
+  readonly db: Sql;
+  /** A worker that relays to this consumer, started. */
+  aWorker(consumers: Readonly<Record<string, OutboxConsumer>>): Promise<Outbox>;
+  /** Resolves when no event is left. */
+  untilEmpty(): Promise<void>;
+}
+
+export function outboxContract(name: string, open: () => Promise<OutboxUnderTest>): void {
+  describe(`outbox: ${name}`, () => {
+    test('[OB1] an event reaches its consumer after its transaction has committed, with its payload', async () => {
+      const { db, aWorker, untilEmpty } = await open();
+      const seen: unknown[] = [];
+      const outbox = await aWorker({
+        'room.made': async ({ type, payload }) => void seen.push([type, payload]),
+      });
+      await db.transaction(async (tx) => {
+        await outbox.add(tx, { type: 'room.made', payload: { id: 'a', tags: ['x'] } });
+        outbox.nudge();
+        expect(seen).toEqual([]);
+      });
+      outbox.nudge();
+      await untilEmpty();
+      expect(seen).toEqual([['room.made', { id: 'a', tags: ['x'] }]]);
+    });
+
+    test('[OB1] an event of a transaction that was rolled back never happened', async () => {
+      const { db, aWorker, untilEmpty } = await open();
+      const seen: unknown[] = [];
+      const outbox = await aWorker({ 'room.made': async (event) => void seen.push(event) });
+      const failing = db.transaction(async (tx) => {
+        await outbox.add(tx, { type: 'room.made', payload: {} });
+        throw new Error('no');
+      });
+      await expect(failing).rejects.toThrow('no');
+      outbox.nudge();
+      await untilEmpty();
+      expect(seen).toEqual([]);
+    });
+
+    test('[OB2] what a consumer writes commits with the removal of the event: once, though it fails at first', async () => {
+      const { db, aWorker, untilEmpty } = await open();
+      let attempts = 0;
+      const outbox = await aWorker({
+        'room.made': async ({ payload }, tx) => {
+          await tx.query(sql`insert into rooms (id) values (${String(payload['id'])} || ${++attempts}::text)`);
+          if (attempts === 1) throw new Error('not yet');
+        },
+      });
+      await outbox.add(db, { type: 'room.made', payload: { id: 'made ' } });
+      outbox.nudge();
+      await untilEmpty();
+      expect(await db.query(sql`select id from rooms where id like 'made %'`)).toEqual([{ id: 'made 2' }]);
+    });
+
+    test('[OB3] several workers share the events without doing one twice', async () => {
+      const { db, aWorker, untilEmpty } = await open();
+      const seen: unknown[] = [];
+      const consumers = { 'count.up': async ({ payload }: { payload: { readonly [key: string]: unknown } }) => void seen.push(payload['n']) };
+      const workers = [await aWorker(consumers), await aWorker(consumers), await aWorker(consumers)];
+      await db.query(sql`insert into outbox (type, payload) select 'count.up', jsonb_build_object('n', n) from generate_series(1, 60) n`);
+      for (const worker of workers) worker.nudge();
+      await untilEmpty();
+      expect([...seen].sort((left, right) => Number(left) - Number(right))).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
+    });
+
+    test('[OB4] an event that fails lets the others pass; one of a type unknown here is left for newer workers', async () => {
+      const { db, aWorker } = await open();
+      const seen: unknown[] = [];
+      const outbox = await aWorker({
+        'always.fails': async () => {
+          throw new Error('never');
+        },
+        'room.made': async ({ payload }) => void seen.push(payload),
+      });
+      await outbox.add(db, { type: 'always.fails', payload: {} });
+      await outbox.add(db, { type: 'from.the.future', payload: {} });
+      await outbox.add(db, { type: 'room.made', payload: { id: 'b' } });
+      outbox.nudge();
+      while ((await db.query(sql`select from outbox where type = 'room.made'`)).length > 0);
+      expect(seen).toEqual([{ id: 'b' }]);
+      const left = await db.query(sql`select type from outbox order by type`);
+      expect(left).toEqual([{ type: 'always.fails' }, { type: 'from.the.future' }]);
+      await db.query(sql`delete from outbox`);
+    });
+  });
+}

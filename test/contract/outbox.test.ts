@@ -1,0 +1,86 @@
+import { afterAll, afterEach, expect, test } from 'vitest';
+import type { PostgresSql } from '../../src/adapters/postgres-sql.ts';
+import { silentLog } from '../../src/base/observe.ts';
+import { sql } from '../../src/kernel/persistence/sql.ts';
+import { SqlOutbox } from '../../src/kernel/persistence/sql-outbox.ts';
+import { manualClock } from '../support/manual-clock.ts';
+import { usePostgres } from '../support/postgres.ts';
+import { outboxContract } from './outbox.contract.ts';
+
+const postgres = usePostgres();
+let opened: Promise<PostgresSql> | null = null;
+let started: SqlOutbox[] = [];
+const clock = manualClock();
+
+async function untilEmpty(): Promise<void> {
+  const db = await opened!;
+  while ((await db.query(sql`select from outbox limit 1`)).length > 0) {
+    await db.query(sql`update outbox set due_at = now() where due_at > now()`); // failed ones wait seconds otherwise
+    for (const worker of started) worker.nudge();
+  }
+  await Promise.all(started.map((worker) => worker.idle()));
+}
+
+afterEach(async () => {
+  await Promise.all(started.map((worker) => worker.close()));
+  started = [];
+});
+afterAll(async () => {
+  expect(await (await opened)?.query(sql`select from outbox`)).toEqual([]);
+});
+
+outboxContract('Postgres', async () => {
+  opened ??= postgres.open();
+  const db = await opened;
+  return {
+    db,
+    async aWorker(consumers) {
+      const worker = new SqlOutbox({ db, clock, log: silentLog });
+      for (const [type, consumer] of Object.entries(consumers)) worker.consume(type, consumer);
+      worker.start();
+      started.push(worker);
+      return worker;
+    },
+    untilEmpty,
+  };
+});
+
+test('[OB5] an event whose worker died before it could relay is found by the poll of another', async () => {
+  opened ??= postgres.open();
+  const db = await opened;
+  const seen: unknown[] = [];
+  const worker = new SqlOutbox({ db, clock, log: silentLog });
+  worker.consume('room.made', async ({ payload }) => void seen.push(payload));
+  worker.start();
+  await worker.idle();
+  await db.query(sql`insert into outbox (type, payload) values ('room.made', '{}')`);
+  clock.advance(4_999);
+  await worker.idle();
+  expect(seen).toEqual([]);
+  clock.advance(1);
+  await worker.idle();
+  expect(seen).toEqual([{}]);
+  await worker.close();
+});
+
+test('[OB5] an event that keeps failing waits twice as long each time, five minutes at most', async () => {
+  opened ??= postgres.open();
+  const db = await opened;
+  const worker = new SqlOutbox({ db, clock, log: silentLog });
+  worker.consume('always.fails', async () => {
+    throw new Error('never');
+  });
+  await worker.add(db, { type: 'always.fails', payload: {} });
+  const waits: number[] = [];
+  for (let attempt = 0; attempt < 11; attempt++) {
+    worker.nudge();
+    await worker.idle();
+    const [row] = await db.query(sql<{ wait: number }>`
+      select round(extract(epoch from (due_at - now())))::int as wait from outbox`);
+    waits.push(row!.wait);
+    await db.query(sql`update outbox set due_at = now()`);
+  }
+  await db.query(sql`delete from outbox`);
+  await worker.close();
+  expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+});

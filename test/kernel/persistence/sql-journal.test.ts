@@ -1,0 +1,340 @@
+import { randomInt } from 'node:crypto';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { AppError } from '../../../src/base/errors.ts';
+import { silentLog } from '../../../src/base/observe.ts';
+import { entryCrc } from '../../../src/kernel/persistence/journal-queries.ts';
+import { type Sql, SqlError, sql } from '../../../src/kernel/persistence/sql.ts';
+import {
+  BATCH_BYTES_MAX,
+  BATCH_ENTRIES_MAX,
+  PENDING_BYTES_MAX,
+  SqlJournal,
+} from '../../../src/kernel/persistence/sql-journal.ts';
+import { usePostgres } from '../../support/postgres.ts';
+import { anEntry, aStream, type Meddler, meddled, takeOver } from '../../support/streams.ts';
+
+const postgres = usePostgres();
+let url: string;
+let db: PostgresSql;
+beforeAll(async () => {
+  url = await postgres.database();
+  db = await postgres.open({ url, lockMsMax: 100 });
+});
+
+const journalOn = (through: Sql): SqlJournal => new SqlJournal({ db: through, clock: systemClock, log: silentLog });
+const isAppend = ({ name }: { name?: string }): boolean => name?.startsWith('journal.append') ?? false;
+const streams = (count: number): Promise<number[]> => Promise.all(Array.from({ length: count }, () => aStream(db)));
+const versionsOf = async (stream: number): Promise<number[]> =>
+  (await journalOn(db).readAfter(stream, 0)).map(({ version }) => version);
+
+/** A database that holds each append back until told, and counts what each carried. */
+function stopAndGo(): { db: Sql; sizes: number[]; go: () => void } {
+  const sizes: number[] = [];
+  let waiting: (() => void)[] = [];
+  const meddler: Meddler = async (query, run) => {
+    if (!isAppend(query)) return run();
+    sizes.push((query.values[0] as unknown[]).length);
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    return run();
+  };
+  const go = (): void => {
+    for (const resume of waiting.splice(0)) resume();
+    waiting = [];
+  };
+  return { db: meddled(db, meddler), sizes, go };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+/** Resumes appends until all of these are settled. */
+async function untilDone(work: Promise<unknown>[], go: () => void): Promise<unknown[]> {
+  let isDone = false;
+  const all = Promise.all(work).finally(() => {
+    isDone = true;
+  });
+  while (!isDone) {
+    go();
+    await turn();
+  }
+  return all;
+}
+
+describe('group commit', () => {
+  test('[JO6] what is appended in one turn goes in one statement; what comes during it, in the next', async () => {
+    const { db: slow, sizes, go } = stopAndGo();
+    const journal = journalOn(slow);
+    const made = await streams(7);
+    const work = made.slice(0, 3).map((stream) => journal.append(anEntry(stream, 1)));
+    await turn();
+    for (const stream of made.slice(3)) {
+      work.push(journal.append(anEntry(stream, 1)));
+      await turn();
+    }
+    expect(sizes).toEqual([3]);
+    expect(await untilDone(work, go)).toEqual(Array(7).fill('committed'));
+    expect(sizes).toEqual([3, 4]);
+  });
+
+  test(`[JO7] a batch holds ${BATCH_ENTRIES_MAX} entries at most`, async () => {
+    const { db: slow, sizes, go } = stopAndGo();
+    const journal = journalOn(slow);
+    const work = (await streams(BATCH_ENTRIES_MAX + 1)).map((stream) => journal.append(anEntry(stream, 1)));
+    await untilDone(work, go);
+    expect(sizes).toEqual([BATCH_ENTRIES_MAX, 1]);
+  });
+
+  test('[JO7] a batch holds 1 MiB at most, unless its first entry alone is larger', async () => {
+    const { db: slow, sizes, go } = stopAndGo();
+    const journal = journalOn(slow);
+    const sized = [BATCH_BYTES_MAX / 2, BATCH_BYTES_MAX / 2, 1, BATCH_BYTES_MAX + 1, 1];
+    const made = await streams(sized.length);
+    const work = made.map((stream, index) =>
+      journal.append(anEntry(stream, 1, { payload: new Uint8Array(sized[index]!).fill(index) })),
+    );
+    await untilDone(work, go);
+    expect(sizes).toEqual([2, 1, 1, 1]);
+    const payloads = await Promise.all(made.map(async (stream) => (await journalOn(db).readAfter(stream, 0))[0]!.payload));
+    expect(payloads.map(({ length }) => length)).toEqual(sized);
+    expect(payloads.map((payload) => payload.at(-1))).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test('[JO8] beyond 64 MiB of waiting bytes an append is refused at once, and one that fits again is taken', async () => {
+    const { db: slow, go } = stopAndGo();
+    const journal = journalOn(slow);
+    const [first, second, third] = (await streams(3)) as [number, number, number];
+    const big = journal.append(anEntry(first, 1, { payload: new Uint8Array(PENDING_BYTES_MAX - 10) }));
+    await expect(journal.append(anEntry(second, 1, { payload: new Uint8Array(11) }))).rejects.toMatchObject({
+      code: 'ROOM_OVERLOADED',
+    });
+    const small = journal.append(anEntry(third, 1, { payload: new Uint8Array(10) }));
+    expect(await untilDone([big, small], go)).toEqual(['committed', 'committed']);
+    expect(await journalOn(db).append(anEntry(second, 1, { payload: new Uint8Array(11) }))).toBe('committed');
+  });
+});
+
+describe('an outcome that is not known', () => {
+  test('[JO9] a commit whose answer was lost counts once', async () => {
+    let lost = 0;
+    const journal = journalOn(
+      meddled(db, async (query, run) => {
+        const rows = await run();
+        if (isAppend(query) && lost++ < 2) throw new AppError('DATABASE_UNAVAILABLE');
+        return rows;
+      }),
+    );
+    const made = await streams(3);
+    expect(await Promise.all(made.map((stream) => journal.append(anEntry(stream, 1))))).toEqual(Array(3).fill('committed'));
+    expect(lost).toBe(3);
+    for (const stream of made) expect(await versionsOf(stream)).toEqual([1]);
+  });
+
+  test('[JO9] a lost answer, then a takeover: what is there is committed, what is not is fenced', async () => {
+    const [written, unwritten] = (await streams(2)) as [number, number];
+    let attempts = 0;
+    const journal = journalOn(
+      meddled(db, async (query, run) => {
+        if (!isAppend(query) || attempts++ > 0) return run();
+        await journalOn(db).append(anEntry(written, 1)); // as if the server had got this far
+        await Promise.all([takeOver(db, written), takeOver(db, unwritten)]);
+        throw new AppError('DATABASE_UNAVAILABLE');
+      }),
+    );
+    expect(await Promise.all([written, unwritten].map((stream) => journal.append(anEntry(stream, 1))))).toEqual([
+      'committed',
+      'fenced',
+    ]);
+  });
+
+  test('[JO9] a question that fails is asked again, and only about what is still open', async () => {
+    const [fresh, fenced] = (await streams(2)) as [number, number];
+    await takeOver(db, fenced);
+    const sizes: number[] = [];
+    let questions = 0;
+    const journal = journalOn(
+      meddled(db, async (query, run) => {
+        if (isAppend(query)) sizes.push((query.values[0] as unknown[]).length);
+        else if (questions++ === 0) throw new AppError('DATABASE_UNAVAILABLE');
+        return run();
+      }),
+    );
+    expect(await Promise.all([fresh, fenced].map((stream) => journal.append(anEntry(stream, 1))))).toEqual([
+      'committed',
+      'fenced',
+    ]);
+    expect(sizes).toEqual([2, 1]);
+    expect(await journal.append(anEntry(fresh, 2))).toBe('committed');
+  });
+
+  test('[JO9] connections killed at random during commits: every entry is there once, in order', {
+    timeout: 20_000,
+  }, async () => {
+    const application = `killed-${randomInt(1e9)}`;
+    const fragile = await postgres.open({ url: `${url}&application_name=${application}`, poolMax: 2 });
+    const journal = journalOn(fragile);
+    const made = await streams(5);
+    const kill = sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${application}`;
+    let isDone = false;
+    let killed = 0;
+    const killing = (async () => {
+      while (!isDone) {
+        killed += (await db.query(kill)).length;
+        await new Promise((resolve) => setTimeout(resolve, randomInt(1, 12)));
+      }
+    })();
+    await Promise.all(
+      made.map(async (stream) => {
+        for (let version = 1; version <= 60; version++) expect(await journal.append(anEntry(stream, version))).toBe('committed');
+      }),
+    );
+    isDone = true;
+    await killing;
+    expect(killed).toBeGreaterThan(5);
+    for (const stream of made) expect(await versionsOf(stream)).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
+  });
+
+  test('[JO9] closing gives up what waits for a database that is away', async () => {
+    const journal = journalOn(
+      meddled(db, async () => {
+        throw new AppError('DATABASE_UNAVAILABLE');
+      }),
+    );
+    const waiting = journal.append(anEntry(await aStream(db), 1));
+    await turn();
+    journal.close();
+    await expect(waiting).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    await expect(journal.append(anEntry(1, 1))).rejects.toMatchObject({ code: 'SERVER_STOPPING' });
+  });
+});
+
+describe('trouble with one stream', () => {
+  test('[JO10] a stranger who holds one actor’s row holds up that actor only', async () => {
+    const journal = journalOn(db);
+    const [held, free] = (await streams(2)) as [number, number];
+    let isHeldDone = false;
+    const done = await db.transaction(async (tx) => {
+      await tx.query(sql`select from actor_owner where stream = ${held} for update`);
+      const onHeld = journal.append(anEntry(held, 1)).finally(() => {
+        isHeldDone = true;
+      });
+      for (let version = 1; version <= 20; version++) expect(await journal.append(anEntry(free, version))).toBe('committed');
+      expect(isHeldDone).toBe(false);
+      return { onHeld };
+    });
+    expect(await done.onHeld).toBe('committed');
+    expect(await versionsOf(held)).toEqual([1]);
+  });
+
+  test('[JO10] an entry that the server refuses fails alone', async () => {
+    const journal = journalOn(db);
+    const [good, bad] = (await streams(2)) as [number, number];
+    const [first, second] = await Promise.allSettled([
+      journal.append(anEntry(good, 1)),
+      journal.append(anEntry(bad, 1, { count: 0 })),
+    ]);
+    expect(first).toEqual({ status: 'fulfilled', value: 'committed' });
+    expect(second.status === 'rejected' && second.reason).toBeInstanceOf(SqlError);
+  });
+
+  test('[JO11] a damaged row makes its stream unreadable, not wrong', async () => {
+    const journal = journalOn(db);
+    const stream = await aStream(db);
+    for (const version of [1, 2, 3]) await journal.append(anEntry(stream, version));
+    await db.query(sql`update journal set payload = set_byte(payload, 0, 0) where stream = ${stream} and version = 2`);
+    await expect(journal.readAfter(stream, 0)).rejects.toMatchObject({ code: 'ROOM_UNREADABLE' });
+    expect(await journal.readAfter(stream, 2)).toHaveLength(1);
+  });
+
+  test('[JO11] the checksum covers the numbers of a row as well as its payload', () => {
+    const entry = anEntry(1, 2);
+    const others = [{ stream: 2 }, { version: 3 }, { epoch: 2 }, { count: 2 }, { payload: new Uint8Array() }];
+    for (const other of others) expect(entryCrc({ ...entry, ...other })).not.toBe(entryCrc(entry));
+    expect(entryCrc({ ...entry })).toBe(entryCrc(entry));
+  });
+
+  test('[JO12] deleting the room takes its journal along, and fences an append that comes later', async () => {
+    const journal = journalOn(db);
+    const stream = await aStream(db);
+    await journal.append(anEntry(stream, 1));
+    await db.query(sql`delete from rooms where pk = ${stream}`);
+    expect(await journal.append(anEntry(stream, 2))).toBe('fenced');
+    expect(await db.query(sql`select from journal where stream = ${stream}`)).toEqual([]);
+  });
+
+  test('[JO12] a delete waits for an append on its way and takes that along too', async () => {
+    const stream = await aStream(db);
+    let deleted: Promise<unknown> = Promise.resolve();
+    await db.transaction(async (tx) => {
+      expect(await journalOn(tx).append(anEntry(stream, 1))).toBe('committed');
+      deleted = db.query(sql`delete from rooms where pk = ${stream}`);
+      await untilBlocked(1);
+    });
+    await deleted;
+    expect(await db.query(sql`select from journal where stream = ${stream}`)).toEqual([]);
+  });
+});
+
+describe('trimming', () => {
+  const snapshotAt = (stream: number, version: number): Promise<unknown> =>
+    db.query(
+      sql`insert into snapshots (stream, version, epoch, size, sha256, bytes) values (${stream}, ${version}, 1, 0, '', '')`,
+    );
+
+  test('[JO13] deletes up to and including the version, but nothing newer than the older of two snapshots', async () => {
+    const journal = journalOn(db);
+    const stream = await aStream(db);
+    for (let version = 1; version <= 6; version++) await journal.append(anEntry(stream, version));
+    await journal.trim(stream, 6);
+    expect(await versionsOf(stream)).toEqual([1, 2, 3, 4, 5, 6]);
+    await snapshotAt(stream, 3);
+    await journal.trim(stream, 6);
+    expect(await versionsOf(stream)).toEqual([1, 2, 3, 4, 5, 6]);
+    await snapshotAt(stream, 5);
+    await journal.trim(stream, 2);
+    expect((await journal.readAfter(stream, 2)).map(({ version }) => version)).toEqual([3, 4, 5, 6]);
+    await journal.trim(stream, 6);
+    expect((await journal.readAfter(stream, 3)).map(({ version }) => version)).toEqual([4, 5, 6]);
+    expect(await db.query(sql`select from journal where stream = ${stream}`)).toHaveLength(3);
+  });
+
+  test('[JO13] long journals go in pieces and are read in pieces', async () => {
+    const journal = journalOn(db);
+    const stream = await aStream(db);
+    const payload = new Uint8Array([1]);
+    await db.query(sql`
+      insert into journal (stream, version, count, epoch, crc, payload)
+      select ${stream}, v, 1, 1, 0, ${payload} from generate_series(1, 5001) v`);
+    for (let version = 1; version <= 5_001; version += 2_500) {
+      const crc = entryCrc(anEntry(stream, version, { payload }));
+      await db.query(sql`update journal set crc = ${crc} where stream = ${stream} and version = ${version}`);
+    }
+    await Promise.all([snapshotAt(stream, 5_000), snapshotAt(stream, 5_001)]);
+    await journal.trim(stream, 5_001);
+    expect((await journal.readAfter(stream, 5_000)).map(({ version }) => version)).toEqual([5_001]);
+    expect(await db.query(sql`select from journal where stream = ${stream}`)).toHaveLength(1);
+  });
+
+  test('[JO13] more than one page of rows is read whole', async () => {
+    const journal = journalOn(db);
+    const stream = await aStream(db);
+    const entries = Array.from({ length: 2_001 }, (_, index) => anEntry(stream, index + 1));
+    const column = (pick: (entry: (typeof entries)[number]) => number): number[] => entries.map(pick);
+    await db.query(sql`
+      insert into journal (stream, version, count, epoch, crc, payload)
+      select ${stream}, v, 1, 1, crc, convert_to('change ' || v, 'UTF8')
+        from unnest(${column(({ version }) => version)}::bigint[], ${column(entryCrc)}::int[]) as e (v, crc)`);
+    const read = await journal.readAfter(stream, 0);
+    expect([read.length, read.at(-1)?.version]).toEqual([2_001, 2_001]);
+  });
+});
+
+/** Waits until so many statements wait for a lock in this database. */
+async function untilBlocked(count: number): Promise<void> {
+  for (;;) {
+    const blocked = await db.query(
+      sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+    );
+    if (blocked.length >= count) return;
+  }
+}

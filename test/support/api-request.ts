@@ -1,0 +1,63 @@
+/** Requests to an `HttpHandler` without a socket. */
+import { AppError } from '../../src/base/errors.ts';
+import type { HttpHandler, HttpRequest } from '../../src/kernel/transport/server.ts';
+
+export interface Call {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A value goes out as JSON, text and bytes as they are. */
+  readonly body?: unknown;
+  readonly aborted?: AbortSignal;
+}
+
+export interface CallReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  /** The body read as JSON, or undefined. */
+  readonly value: any;
+}
+
+export async function call(
+  handler: HttpHandler,
+  line: `${string} /${string}`,
+  { headers = {}, body, aborted }: Call = {},
+): Promise<CallReply> {
+  const [method, target] = line.split(' ') as [string, string];
+  const [path, query = ''] = target.split('?') as [string, string?];
+  const request = aRequest({ method, path, query, headers, ...(aborted !== undefined && { aborted }) }, bytesOf(body));
+  const response = await handler(request);
+  const text = await textOf(response.body);
+  const isJson = response.headers?.['content-type']?.startsWith('application/json') === true;
+  return { status: response.status, headers: response.headers ?? {}, text, value: isJson ? JSON.parse(text) : undefined };
+}
+
+function aRequest(head: Partial<HttpRequest> & Pick<HttpRequest, 'method' | 'path'>, bytes: Uint8Array): HttpRequest {
+  return {
+    query: '',
+    headers: {},
+    remoteAddress: '127.0.0.1',
+    aborted: new AbortController().signal,
+    async body(bytesMax) {
+      if (bytes.byteLength > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { bytesMax });
+      return bytes;
+    },
+    async *stream() {
+      yield bytes;
+    },
+    ...head,
+  };
+}
+
+function bytesOf(body: unknown): Uint8Array {
+  if (body === undefined) return new Uint8Array();
+  if (body instanceof Uint8Array) return body;
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+async function textOf(body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined): Promise<string> {
+  if (body === undefined || typeof body === 'string') return body ?? '';
+  if (body instanceof Uint8Array) return Buffer.from(body).toString();
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return Buffer.concat(pieces).toString();
+}
