@@ -11,8 +11,8 @@ export interface Case {
   readonly question: string;
   /** What the counts count. */
   readonly unit: 'deliveries' | 'ops' | 'requests';
-  /** Names in `servers/registry.ts`; the first is the one in question, the others are compared with. */
-  readonly servers: readonly string[];
+  /** The first is the one in question, the others are compared with. */
+  readonly servers: readonly Server[];
   readonly variants: readonly Variant[];
   readonly metrics: readonly Metric[];
   /** Predictions as numbers; RESULTS.md says which held. */

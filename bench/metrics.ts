@@ -1,17 +1,17 @@
-/** What can be measured, and how it is shown. */
+/** What can be measured, how it is shown, and whether one server's value divided by another's means anything. */
 
 export const METRICS = {
-  cpuPerMillion: { title: 'server CPU s per 1M', digits: 2 },
-  helperCpuPerMillion: { title: 'Postgres CPU s per 1M', digits: 2 },
-  p50Ms: { title: 'p50 ms', digits: 2 },
-  p99Ms: { title: 'p99 ms', digits: 2 },
-  perSecond: { title: 'per second', digits: 0 },
+  cpuPerMillion: { title: 'server CPU s per 1M', digits: 2, compared: true },
+  helperCpuPerMillion: { title: 'Postgres CPU s per 1M', digits: 2, compared: false },
+  p50Ms: { title: 'p50 ms', digits: 2, compared: true },
+  p99Ms: { title: 'p99 ms', digits: 2, compared: true },
+  perSecond: { title: 'per second', digits: 0, compared: true },
   /** Share of what had to arrive that did. */
-  completeness: { title: 'complete', digits: 4 },
+  completeness: { title: 'complete', digits: 4, compared: false },
   /** CPU seconds of the load process per second. */
-  loadBusy: { title: 'load busy', digits: 2 },
+  loadBusy: { title: 'load busy', digits: 2, compared: false },
   /** Cores used by processes that are neither server nor load, and by other guests of the machine. */
-  othersBusy: { title: 'others busy', digits: 2 },
+  othersBusy: { title: 'others busy', digits: 2, compared: false },
 } as const;
 
 export type Metric = keyof typeof METRICS;

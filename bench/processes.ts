@@ -24,14 +24,14 @@ export interface Started {
 
 const OUTPUT_CHARACTERS_MAX = 4_000;
 const living = new Set<Started>();
-let isStopping = false;
+let stopping = false;
 
 /** False on a machine without `taskset`: then the system places the processes, and the figures scatter more. */
 export const canPin = spawnSync('taskset', ['-c', '0', 'true']).status === 0;
 
 /** Starts a script of ours, with a message channel. @throws an Error when the bench is being stopped. */
 export function start(script: URL, { core, env, language }: Start): Started {
-  if (isStopping) throw new Error('interrupted');
+  if (stopping) throw new Error('interrupted');
   const node = [process.execPath, ...(language === 'ts' ? ['--import', 'tsx'] : []), script.pathname];
   const [command, ...args] = canPin ? ['taskset', '-c', String(core), ...node] : node;
   const { PATH = '', HOME = '' } = process.env; // nothing else: settings of the shell must not leak into a server
@@ -61,9 +61,14 @@ export async function stop({ child, ended }: Started): Promise<void> {
   clearTimeout(timer);
 }
 
+/** Whether the bench is being interrupted. */
+export function isStopping(): boolean {
+  return stopping;
+}
+
 /** Ends everything, and lets nothing new start. */
 export async function stopAll(): Promise<void> {
-  isStopping = true;
+  stopping = true;
   await Promise.all([...living].map(stop));
 }
 

@@ -34,20 +34,14 @@ async function startAtrium(): Promise<Running> {
   await chmod(dataDir, 0o755); // started as root, Postgres runs as another user, who must get in
   const port = await freePort();
   const env = { ...SETTINGS, PORT: String(port), DATA_DIR: dataDir };
-  const started = start(MAIN, { core: CORES.server, env, language: 'js' });
-  const address: Address = { port, pid: started.pid };
   const removeData = (): Promise<void> => rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   try {
+    const started = start(MAIN, { core: CORES.server, env, language: 'js' });
+    const address: Address = { port, pid: started.pid };
     await untilServing(started, address, '/health');
+    return { ...address, stop: () => stop(started).then(removeData) };
   } catch (error) {
     await removeData();
     throw error;
   }
-  return {
-    ...address,
-    async stop() {
-      await stop(started);
-      await removeData();
-    },
-  };
 }

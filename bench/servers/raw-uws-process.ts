@@ -62,7 +62,8 @@ App()
       const { door, room } = ws.getUserData();
       ws.subscribe(room);
       people += 1;
-      if (door === 'sdk') ws.send(JSON.stringify({ type: 104, actor: people, nonce: 'n', scopes: ['*:write'], users: {}, meta: {} }));
+      if (door === 'sdk')
+        ws.send(JSON.stringify({ type: 104, actor: people, nonce: 'n', scopes: ['*:write'], users: {}, meta: {} }));
     },
     message(ws, message) {
       const frame = Buffer.from(message); // a view, read and sent on before uWS takes it back

@@ -1,6 +1,6 @@
 /**
- * The seam to the servers under test. A further peer is one more file here with its own `start` and `url`, a line in `registry.ts`,
- * and its name in the cases that it can answer.
+ * The seam to the servers under test. A further peer is one more file here with its own `start` and `url`,
+ * listed in the cases that it can answer.
  */
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -101,8 +101,8 @@ function sign({ key, expiresAtMs, fileName, mimeType }: BlobGrant, secret: Uint8
   return createHmac('sha256', secret).update(JSON.stringify([key, expiresAtMs, fileName, mimeType])).digest('base64url');
 }
 
-/** Segments of letters, digits, `_`, `-` and `.`, none of them all dots: no key leaves the directory. */
-const KEY = /^(?!\.)[\w.-]+(\/(?!\.)[\w.-]+)*$/;
+/** Segments of up to 200 letters, digits, `_`, `-` and `.`, none beginning with a dot: no key leaves the directory. */
+const KEY = /^(?!\.)[\w.-]{1,200}(\/(?!\.)[\w.-]{1,200})*$/;
 
 /** Keys are made by us; a bad one is our bug, and better met here than on the disk. */
 function mustBeKey(key: string): string {

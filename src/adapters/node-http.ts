@@ -69,6 +69,7 @@ class NodeExchangeWire implements ExchangeWire {
 
   answer(head: AnswerHead, length: number | null, body: string | Uint8Array | null): void {
     this.#writeHead(head, length);
+    this.#req.socket.setTimeout(WIRE.stallMs); // for a client that does not read; with the end of the answer Node sets its own
     this.#res.end(body ?? '');
   }
 
@@ -97,7 +98,6 @@ class NodeExchangeWire implements ExchangeWire {
     if (length !== null) this.#res.setHeader('content-length', length);
     if (isLast) this.#res.setHeader('connection', 'close');
     for (const [name, value] of headers) this.#res.setHeader(name, value);
-    this.#req.socket.setTimeout(WIRE.stallMs); // for a client that does not read; the next request sets its own
     this.#res.writeHead(status);
   }
 }

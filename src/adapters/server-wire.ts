@@ -6,7 +6,7 @@ import type { HttpRequest } from '../kernel/transport/server.ts';
 /** Bounds of a connection before any handler is asked (reliability 2.g 13). */
 export const WIRE = {
   headerBytesMax: 16 * 1024,
-  /** A request's header must be complete by then, a body must move, a reader must read: else the connection ends. uWebSockets.js has it built in. */
+  /** A request's header must be complete by then, a body must move, a reader must read: else the connection ends, after at most twice as long. */
   stallMs: 10_000,
   /** A kept-alive connection without a request ends; the same figure is built into uWebSockets.js. */
   keepAliveMs: 10_000,

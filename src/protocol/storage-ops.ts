@@ -31,7 +31,7 @@ export const OP = {
 export const ROOT_ID = 'root';
 
 const AnyJson = Type.Unsafe<Json>(Type.Unknown());
-const AnyObject = Type.Unsafe<JsonObject>(Type.Record(Type.String(), Type.Unknown()));
+const AnyObject = Type.Unsafe<JsonObject>(Type.Object({}));
 /** `<actor>:<n>`. Nothing else may become an id: a node called ACK would be deleted by every ignored ack (protocol 5.4). */
 const NewId = Type.String({ pattern: '^\\d{1,15}:\\d{1,15}$' });
 const AnyId = Type.String({ pattern: '^(?:root|\\d{1,15}:\\d{1,15})$' });

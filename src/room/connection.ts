@@ -1,7 +1,7 @@
 /**
  * One socket from admission to close: it waits at the door, joins its room, and from then on turns frames into commands.
  *
- * Frames that arrive while it is being admitted wait here in order; once the join is on its way, the actor host keeps the order.
+ * Frames that arrive before it has joined wait here in order: of a client that is refused, the room hears nothing.
  */
 import { TokenBucket } from '../base/bounded.ts';
 import type { Clock } from '../base/clock.ts';
@@ -23,8 +23,8 @@ interface ConnectionDeps extends GatewayDeps {
 }
 
 type Phase =
-  | { readonly name: 'waiting'; readonly frames: (string | Uint8Array)[] }
-  | { readonly name: 'entered'; readonly roomId: RoomId; readonly target: SocketTarget }
+  | { readonly name: 'waiting' }
+  | { readonly name: 'joining' | 'entered'; readonly roomId: RoomId; readonly target: SocketTarget }
   | { readonly name: 'closed' };
 
 /** Frames kept while credentials are checked; a client has a handful to say before it hears from us. */
@@ -37,7 +37,9 @@ export class Connection implements SocketHandler {
   readonly #socket: Socket;
   readonly #bucket: TokenBucket;
   readonly #budget: SendBudget;
-  #phase: Phase = { name: 'waiting', frames: [] };
+  #phase: Phase = { name: 'waiting' };
+  /** What came before it had joined. */
+  #early: (string | Uint8Array)[] = [];
   /** Monotonic time of the last frame from the client. */
   heardAtMs: number;
   expiresAtMs = Number.POSITIVE_INFINITY;
@@ -58,25 +60,29 @@ export class Connection implements SocketHandler {
     try {
       const { roomId, expiresAtMs, ...who } = await this.#deps.admit(target);
       if (this.#phase.name !== 'waiting') return; // closed meanwhile
-      const { frames } = this.#phase;
       this.expiresAtMs = expiresAtMs;
+      this.#phase = { name: 'joining', roomId, target };
+      await this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.#deps.id, kind: target.kind, ...who } });
+      if (this.#isClosed) return; // its leave followed the join
       this.#phase = { name: 'entered', roomId, target };
-      const join = this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.#deps.id, kind: target.kind, ...who } });
-      for (const frame of frames) this.#take(frame);
-      await join;
+      for (const frame of this.#early.splice(0)) this.#take(frame);
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }
   }
 
   get roomId(): RoomId | null {
-    return this.#phase.name === 'entered' ? this.#phase.roomId : null;
+    return 'roomId' in this.#phase ? this.#phase.roomId : null;
+  }
+
+  get #isClosed(): boolean {
+    return this.#phase.name === 'closed';
   }
 
   /** Looks again at what the client may do, because the accesses of its room changed. Never rejects. */
   async reconsider(): Promise<void> {
     const phase = this.#phase;
-    if (phase.name !== 'entered') return;
+    if (!('roomId' in phase)) return;
     try {
       const { permissions } = await this.#deps.admit(phase.target);
       this.#deps.rooms.tell(phase.roomId, { type: 'session.permit', sessionId: this.#deps.id, permissions });
@@ -107,8 +113,9 @@ export class Connection implements SocketHandler {
       this.refuse(new AppError('TOO_MANY_MESSAGES', { perSecondMax: this.#deps.limits.messagesPerSecondMax }));
       return;
     }
-    if (this.#phase.name !== 'waiting') this.#take(data);
-    else if (this.#phase.frames.length < WAITING_FRAMES_MAX) this.#phase.frames.push(data);
+    if (this.#phase.name === 'entered') this.#take(data);
+    else if (this.#isClosed) return;
+    else if (this.#early.length < WAITING_FRAMES_MAX) this.#early.push(data);
     else this.refuse(new AppError('FRAME_INVALID', { reason: `more than ${WAITING_FRAMES_MAX} frames came before the room was entered` }));
   }
 
@@ -136,7 +143,7 @@ export class Connection implements SocketHandler {
     if (phase.name === 'closed') return;
     this.#phase = { name: 'closed' };
     this.#deps.onClosed();
-    if (phase.name === 'entered') this.#deps.rooms.tell(phase.roomId, { type: 'session.leave', sessionId: this.#deps.id });
+    if ('roomId' in phase) this.#deps.rooms.tell(phase.roomId, { type: 'session.leave', sessionId: this.#deps.id });
   }
 
   #asRefusal(error: unknown): AppError {

@@ -19,21 +19,26 @@ const REST_ACTOR = -1;
 
 export function decidePresence(room: RoomState, { from, data, targetActor }: PresencePatch, ctx: DecideContext): Effect[] {
   const session = sessionOf(room, from);
-  checkPresenceSize(data, ctx);
-  session.presence = targetActor === null ? { ...session.presence, ...data } : data;
-  const to = audienceOf(room, from, targetActor);
-  if (to === null) return [];
+  if (targetActor !== null && targetActor !== ALL_OTHERS) return presenceFor(room, session, { data, targetActor }, ctx);
+  const presence = targetActor === null ? { ...session.presence, ...data } : data;
+  checkPresenceSize(presence, ctx);
+  session.presence = presence;
   return [
-    { type: 'send', to, when: 'now', message: { type: 'presence', actor: session.actor, data, targetActor } },
+    { type: 'send', to: { allBut: from }, when: 'now', message: { type: 'presence', actor: session.actor, data, targetActor } },
     ...awarenessFromPresence(room, session, data, ctx),
   ];
 }
 
-/** Null when the presence was meant for somebody who has left, or who is not a client. */
-function audienceOf(room: RoomState, from: SessionId, targetActor: number | null): { only: SessionId } | { allBut: SessionId } | null {
-  if (targetActor === null || targetActor === ALL_OTHERS) return { allBut: from };
-  for (const session of room.sessions.values()) if (session.actor === targetActor) return { only: session.id };
-  return null;
+/**
+ * A full presence for one newcomer; nothing when it has left. What the room knows already wins over what the client says: an SDK client
+ * copies its presence when the newcomer joins, and a patch made before its next frame overtakes that copy within the frame.
+ */
+function presenceFor(room: RoomState, session: Session, { data, targetActor }: { data: JsonObject; targetActor: number }, ctx: DecideContext): Effect[] {
+  const presence = { ...data, ...session.presence };
+  checkPresenceSize(presence, ctx);
+  session.presence = presence;
+  for (const { id, actor } of room.sessions.values()) if (actor === targetActor) return [fullPresence(session, { to: { only: id }, targetActor })];
+  return [];
 }
 
 export function decideBroadcast(room: RoomState, { from, event }: Broadcast): Effect[] {

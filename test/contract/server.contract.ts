@@ -50,7 +50,7 @@ export function serverContract(name: string, load: () => Promise<MakeServer>): v
 
 /** Takes 10 s, most of them idle: run it beside that of the other adapters. */
 export function stallContract(name: string, load: () => Promise<MakeServer>): void {
-  test.concurrent(`[TR4] a client that trickles its header, or a body that stops, is cut off after 10 s: ${name}`, {
+  test.concurrent(`[TR4] a client that trickles its header, or a body that stops, is cut off after some 10 s: ${name}`, {
     timeout: 20_000,
   }, async ({ expect }) => {
     const server = await startServer(
@@ -70,7 +70,10 @@ export function stallContract(name: string, load: () => Promise<MakeServer>): vo
         });
       });
     const lives = [trickle('GET /', 'x'), trickle('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhel', '')];
-    for (const ms of await Promise.all(lives)) expect(Math.round(ms / 1_000)).toBeOneOf([9, 10, 11, 12, 13, 14]);
+    for (const ms of await Promise.all(lives)) {
+      expect(ms).toBeGreaterThan(7_000); // uWebSockets.js counts in steps of 4 s
+      expect(ms).toBeLessThan(15_000);
+    }
     await server.close();
   });
 }

@@ -4,7 +4,8 @@ import { rm } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { Liveblocks } from '@liveblocks/node';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { build, nextPort, ServerProcess } from '../support/e2e/process.ts';
+import { freePort } from '../support/e2e/free-port.ts';
+import { build, ServerProcess } from '../support/e2e/process.ts';
 import { isExternal } from '../support/e2e/server.ts';
 import { until } from '../support/e2e/until.ts';
 import { aDataDir } from '../support/postgres.ts';
@@ -20,7 +21,7 @@ async function aFolder(): Promise<string> {
 async function started(
   settings: Readonly<Record<string, string>>,
 ): Promise<{ server: ServerProcess; port: number; backend: Liveblocks }> {
-  const port = nextPort();
+  const port = await freePort();
   const server = new ServerProcess({ PORT: String(port), ...KEYS, ...settings });
   await server.ready(port);
   return { server, port, backend: new Liveblocks({ secret: KEYS.SECRET_KEY, baseUrl: `http://127.0.0.1:${port}` }) };
@@ -57,7 +58,7 @@ describe.skipIf(isExternal)('the process', () => {
   test('[E2E-P2] a second process on the same folder ends with one clear sentence, and the first one goes on', async () => {
     const DATA_DIR = await aFolder();
     const first = await started({ DATA_DIR });
-    const second = new ServerProcess({ PORT: String(nextPort()), DATA_DIR, ...KEYS });
+    const second = new ServerProcess({ PORT: String(await freePort()), DATA_DIR, ...KEYS });
     expect((await second.exited).code).not.toBe(0);
     expect(sentences(second.output)).toEqual([expect.stringContaining(DATA_DIR)]);
     expect((await first.backend.createRoom('still-there', { defaultAccesses: [] })).id).toBe('still-there');
@@ -76,7 +77,7 @@ describe.skipIf(isExternal)('the process', () => {
     ['a secret key of the wrong form', { SECRET_KEY: 'secret' }, 'SECRET_KEY'],
     ['production without keys', { NODE_ENV: 'production', SECRET_KEY: '', PUBLIC_KEY: '' }, 'SECRET_KEY'],
   ])('[E2E-P3] %s refuses to start, naming the setting', async (_, settings, name) => {
-    const server = new ServerProcess({ PORT: String(nextPort()), DATA_DIR: await aFolder(), ...KEYS, ...settings });
+    const server = new ServerProcess({ PORT: String(await freePort()), DATA_DIR: await aFolder(), ...KEYS, ...settings });
     expect((await server.exited).code).not.toBe(0);
     expect(sentences(server.output)).toEqual([expect.stringContaining(name)]);
   });

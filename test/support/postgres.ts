@@ -68,15 +68,20 @@ interface Server {
 }
 
 async function startServer(): Promise<Server> {
-  const template = await findTemplate();
   const dataDir = await aDataDir('atrium-test-');
-  await promisify(execFile)('cp', ['-a', join(template, 'postgres'), dataDir]); // keeps the owner, which fs.cp does not
+  await fillDataDir(dataDir);
   const postgres = await start(dataDir);
   const stop = async (): Promise<void> => {
     await postgres.stop();
     await rm(dataDir, { recursive: true });
   };
   return { postgres, stop };
+}
+
+/** Puts an initialised, empty Postgres into a new DATA_DIR: ten times faster than initdb. */
+export async function fillDataDir(dataDir: string): Promise<void> {
+  const template = await findTemplate();
+  await promisify(execFile)('cp', ['-a', join(template, 'postgres'), dataDir]); // keeps the owner, which fs.cp does not
 }
 
 /** The result of initdb, kept in the temporary directory under a name that changes with how it is made. */

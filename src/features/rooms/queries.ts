@@ -44,7 +44,8 @@ export async function findOrCreateRoom(db: Sql, room: NewRoom): Promise<{ room: 
   const [row] = await db.query(sql<RoomRow & { isNew: boolean }>`
     with made as (
       insert into rooms (id, organization_id, created_at, metadata, default_accesses, users_accesses, groups_accesses)
-      values (${room.id}, ${room.organizationId}, ${room.nowIso}, ${JSON.stringify(room.metadata)}::jsonb, ${JSON.stringify(room.defaultAccesses)}::jsonb,
+      values (${room.id}, ${room.organizationId}, ${room.nowIso}, ${JSON.stringify(room.metadata)}::jsonb,
+              ${JSON.stringify(room.defaultAccesses)}::jsonb,
               ${JSON.stringify(room.usersAccesses)}::jsonb, ${JSON.stringify(room.groupsAccesses)}::jsonb)
       on conflict (id) do update set id = excluded.id   -- changes nothing; returns and locks the row that is there
       returning *, xmax = 0 as is_new                   -- a row just inserted has no xmax

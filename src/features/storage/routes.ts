@@ -160,7 +160,7 @@ function opsOf(values: readonly unknown[]): Op[] {
     return checkOps(values);
   } catch (error) {
     if (error instanceof AppError && error.code === 'FRAME_INVALID')
-      throw valueAtKey('messages', `cannot be taken: ${error.facts['reason']}`);
+      throw valueAtKey('messages', `cannot be taken: ${error.facts.reason}`);
     throw error;
   }
 }

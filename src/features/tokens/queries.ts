@@ -113,14 +113,16 @@ export interface Admission extends Omit<Entry, 'createIn'> {
 
 /**
  * Lets a client into a room, or says why not; makes the room when it is new and the client may.
- * @throws AppError MISSING_TOKEN, INVALID_TOKEN, TOKEN_EXPIRED, INVALID_PUBLIC_KEY, UNPROCESSABLE_ENTITY (the room id), ROOM_NOT_FOUND, UNAUTHORIZED_ROOM_ACCESS.
+ * @throws AppError MISSING_TOKEN, INVALID_TOKEN, TOKEN_EXPIRED, INVALID_PUBLIC_KEY, UNPROCESSABLE_ENTITY (the room id), ROOM_NOT_FOUND,
+ * UNAUTHORIZED_ROOM_ACCESS.
  */
 export async function admit(target: { roomId: string; credentials: Shown }, deps: AdmissionDeps): Promise<Admission> {
   const credential = await credentialOf(target.credentials, deps);
   const roomId = checkRoomId(target.roomId, 'roomId');
   const expiresAtMs = credential.kind === 'token' ? credential.claims.exp * 1000 : Number.POSITIVE_INFINITY;
   const { createIn, ...entry } = entryFor(credential, await deps.findRoom(roomId), roomId);
-  if (createIn !== null) entryFor(credential, await deps.createRoom({ roomId, organizationId: createIn }), roomId); // another organisation may have been quicker
+  // Another organisation may have been quicker: what is there now is judged again.
+  if (createIn !== null) entryFor(credential, await deps.createRoom({ roomId, organizationId: createIn }), roomId);
   return { roomId, ...entry, expiresAtMs };
 }
 

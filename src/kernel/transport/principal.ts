@@ -52,7 +52,7 @@ export function makeAuthenticate({ secretKey, publicKey, verifyToken }: Authenti
 }
 
 /** Compares digests, whose length does not depend on the key, in constant time (reliability 2.g 3). */
-export function keyCheck(key: string): (candidate: string) => boolean {
+function keyCheck(key: string): (candidate: string) => boolean {
   const digest = sha256(key);
   return (candidate) => timingSafeEqual(sha256(candidate), digest);
 }

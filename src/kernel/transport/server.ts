@@ -64,7 +64,7 @@ export interface SocketHandler {
 }
 
 /** Called when a socket is open. Synchronous: credentials are checked after the upgrade (protocol 3.2). */
-export type SocketAcceptor = (request: UpgradeRequest, socket: Socket) => SocketHandler;
+type SocketAcceptor = (request: UpgradeRequest, socket: Socket) => SocketHandler;
 
 export interface ServerOptions {
   readonly http: HttpHandler;

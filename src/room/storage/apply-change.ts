@@ -6,7 +6,7 @@ import {
   type SetParentKeyOp,
   type UpdateObjectOp,
 } from '../../protocol/storage-ops.ts';
-import { positionAfter } from './nodes.ts';
+import { positionsOf } from './nodes.ts';
 import { asPos, makePosition } from './positions.ts';
 import { moveNode, removeChildAt, removeSubtree, type Storage, setPlain } from './tree.ts';
 import { type Verdict, withKey } from './verdict.ts';
@@ -17,7 +17,7 @@ export function applySetParentKey(storage: Storage, op: SetParentKeyOp): Verdict
   if (node?.parent?.type !== CRDT.LIST) return { is: 'ignored' };
   const wanted = asPos(op.parentKey);
   if (wanted === node.key) return { is: 'applied', op: withKey(op, wanted) };
-  const key = node.parent.children.has(wanted) ? makePosition(wanted, positionAfter(node.parent, wanted)) : wanted;
+  const key = node.parent.children.has(wanted) ? makePosition(wanted, positionsOf(node.parent).after(wanted)) : wanted;
   moveNode(storage, node, key);
   return { is: 'applied', op: withKey(op, key) };
 }

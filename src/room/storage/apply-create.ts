@@ -1,6 +1,6 @@
 /** The rules of creating nodes (protocol §5.5, 6.2): last writer wins at a key, everybody finds a place in a list, nothing is made twice. */
 import { CRDT, type CreateOp, OP, type Op } from '../../protocol/storage-ops.ts';
-import { type Content, isParent, type ListNode, NODE_DEPTH_MAX, positionAfter, positionsOf, type StorageNode } from './nodes.ts';
+import { type Content, isParent, type ListNode, NODE_DEPTH_MAX, positionsOf, type StorageNode } from './nodes.ts';
 import { asPos, makePosition } from './positions.ts';
 import { insertNode, removeChildAt, removeSubtree, type Storage, setPlain } from './tree.ts';
 import { type Verdict, withKey } from './verdict.ts';
@@ -40,11 +40,11 @@ function placeInList(storage: Storage, list: ListNode, op: CreateOp): ListPlace 
     case 'set':
       return placeBySet(storage, list, op);
     case 'push': {
-      const last = positionsOf(list).at(-1);
+      const last = positionsOf(list).last();
       return { key: last !== undefined && key <= last ? makePosition(last) : key, fixes: [] };
     }
     default:
-      return { key: list.children.has(key) ? makePosition(key, positionAfter(list, key)) : key, fixes: [] };
+      return { key: list.children.has(key) ? makePosition(key, positionsOf(list).after(key)) : key, fixes: [] };
   }
 }
 

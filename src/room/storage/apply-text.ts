@@ -11,7 +11,7 @@ import { type Storage, updateText } from './tree.ts';
 import type { Verdict } from './verdict.ts';
 
 /** Most pairs of operations that meet in one transformation; some 0.2 s. Clients that were away read the text afresh and start from there. */
-const PAIRS_MAX = 2_000_000;
+const PAIRS_MAX = 500_000;
 /** Most runs of text that one update may pass, an operation at a time; some 0.2 s. Thousands of keystrokes typed offline stay below. */
 const PASSED_RUNS_MAX = 50_000_000;
 
@@ -51,10 +51,13 @@ function transformOverAll(
   between: readonly (readonly TextOperation[])[],
 ): readonly TextOperation[] | null {
   let moved = operations;
+  let ahead = between.reduce((count, others) => count + others.length, 0);
   let pairs = 0;
   for (const others of between) {
+    // Asked anew each time, because ranges split where text was inserted.
+    if (pairs + moved.length * ahead > PAIRS_MAX) return null;
     pairs += moved.length * others.length;
-    if (pairs > PAIRS_MAX) return null;
+    ahead -= others.length;
     moved = transform(moved, others, 'after');
   }
   return moved;

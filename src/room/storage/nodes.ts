@@ -13,6 +13,7 @@ import {
   type SerializedCrdt,
 } from '../../protocol/storage-ops.ts';
 import { normalText } from './text.ts';
+import { SortedKeys } from './sorted-keys.ts';
 import { emptyHistory, type TextHistory } from './text-history.ts';
 
 /**
@@ -42,7 +43,7 @@ export interface ListNode extends Common {
   readonly type: typeof CRDT.LIST;
   readonly children: Map<string, StorageNode>;
   /** The positions in order; null until somebody asks, so that loading a long list costs one sort. */
-  order: string[] | null;
+  order: SortedKeys | null;
 }
 
 export interface MapNode extends Common {
@@ -109,48 +110,27 @@ export function isParent(node: StorageNode): node is ParentNode {
 }
 
 /** The positions of a list, in order. For reading only. */
-export function positionsOf(list: ListNode): readonly string[] {
-  list.order ??= [...list.children.keys()].sort();
+export function positionsOf(list: ListNode): SortedKeys {
+  list.order ??= new SortedKeys(list.children.keys());
   return list.order;
 }
 
 export function itemsOf(list: ListNode): StorageNode[] {
-  return positionsOf(list).map((position) => list.children.get(position)!);
-}
-
-/** The smallest position in use beyond `position`. */
-export function positionAfter(list: ListNode, position: string): string | undefined {
-  const order = positionsOf(list);
-  const at = lowerBound(order, position);
-  return order[at] === position ? order[at + 1] : order[at];
+  const { children } = list;
+  return positionsOf(list).toArray().map((position) => children.get(position)!);
 }
 
 /** Enters a node under its parent. */
 export function attach(node: StorageNode): void {
   const { parent, key } = node;
   parent?.children.set(key, node);
-  if (parent?.type !== CRDT.LIST || parent.order === null) return;
-  const last = parent.order.at(-1);
-  if (last === undefined || last < key) parent.order.push(key);
-  else parent.order.splice(lowerBound(parent.order, key), 0, key);
+  if (parent?.type === CRDT.LIST) parent.order?.add(key);
 }
 
 /** Takes a node from its parent. */
 export function detach({ parent, key }: StorageNode): void {
   parent?.children.delete(key);
-  if (parent?.type === CRDT.LIST && parent.order !== null) parent.order.splice(lowerBound(parent.order, key), 1);
-}
-
-/** The first index whose position is not before `position`. */
-function lowerBound(order: readonly string[], position: string): number {
-  let from = 0;
-  let to = order.length;
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if (order[middle]! < position) from = middle + 1;
-    else to = middle;
-  }
-  return from;
+  if (parent?.type === CRDT.LIST) parent.order?.delete(key);
 }
 
 /** What a node holds by itself, without its place and its children. Shares nothing that changes later. */

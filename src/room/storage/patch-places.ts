@@ -54,7 +54,7 @@ export function locate(step: Step, pointer: string): Target {
 /** What stands at a target; it must be there. */
 export function existing(step: Step, target: Target): Found {
   const { parent, token, pointer } = target;
-  if (parent.type === CRDT.LIST) return { node: parent.children.get(positionsOf(parent)[existingIndex(step, parent, target)]!)! };
+  if (parent.type === CRDT.LIST) return { node: parent.children.get(positionsOf(parent).at(existingIndex(step, parent, target))!)! };
   const node = parent.children.get(token);
   if (node !== undefined) return { node };
   const plain = parent.type === CRDT.OBJECT ? parent.data.get(token) : undefined;

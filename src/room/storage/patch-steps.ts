@@ -45,10 +45,10 @@ function add(step: Step, target: Target, draft: Draft): void {
   const { parent, token } = target;
   if (parent.type === CRDT.LIST) {
     const positions = positionsOf(parent);
-    const index = insertionIndex(step, target, positions.length);
+    const index = insertionIndex(step, target, parent.children.size);
     run(
       step,
-      creationOps(draft, { parentId: parent.id, parentKey: makePosition(positions[index - 1], positions[index]) }, step.ids),
+      creationOps(draft, { parentId: parent.id, parentKey: makePosition(positions.at(index - 1), positions.at(index)) }, step.ids),
     );
   } else if (parent.type === CRDT.OBJECT && draft.type === CRDT.REGISTER) {
     run(step, [{ type: OP.UPDATE_OBJECT, opId: step.ids.nextOpId(), id: parent.id, data: { [token]: draft.data } }]);
@@ -118,14 +118,13 @@ function move(step: Step, { from, path }: { readonly from: string; readonly path
 }
 
 function moveItem(step: Step, list: ListNode, source: Target): void {
+  const positions = positionsOf(list).toArray();
   const from = existingIndex(step, list, source);
-  const others = positionsOf(list).toSpliced(from, 1);
-  const to = insertionIndex(step, locate(step, step.operation.path), others.length);
+  const [position] = positions.splice(from, 1);
+  const to = insertionIndex(step, locate(step, step.operation.path), positions.length);
   if (from === to) return;
-  const parentKey = makePosition(others[to - 1], others[to]);
-  run(step, [
-    { type: OP.SET_PARENT_KEY, opId: step.ids.nextOpId(), id: list.children.get(positionsOf(list)[from]!)!.id, parentKey },
-  ]);
+  const parentKey = makePosition(positions[to - 1], positions[to]);
+  run(step, [{ type: OP.SET_PARENT_KEY, opId: step.ids.nextOpId(), id: list.children.get(position!)!.id, parentKey }]);
 }
 
 /** A live node equals its simple JSON (supplement 1.5). */

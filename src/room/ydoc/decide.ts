@@ -69,9 +69,12 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
 export function decideYdocSettle(room: RoomState): Effect[] {
   const effects: Effect[] = [];
   for (const guid of [...room.unsettled]) {
-    if (!hasSdkFollower(room, guid)) continue;
     const doc = room.ydocs.get(guid);
-    if (doc === undefined) continue;
+    if (doc === undefined || !hasSdkFollower(room, guid)) {
+      room.hashes.delete(guid); // who asks next has it computed
+      room.unsettled.delete(guid);
+      continue;
+    }
     const hash = hashOf(room, guid, doc);
     room.hashes.set(guid, hash);
     room.unsettled.delete(guid);

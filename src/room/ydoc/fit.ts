@@ -64,17 +64,24 @@ export function isHere({ known, deleted }: Ydoc, { spans, deletes }: ScannedUpda
 }
 
 /**
- * Whether Yjs is certain to integrate all of the update at once, and nothing that waited before: then its bytes need only be kept.
+ * Whether Yjs is certain to integrate all of the update at once, so that its bytes need only be kept.
  *
- * Stricter than Yjs. It throws on some overlaps with collected structs, and on some circles of clients that wait for each other
- * within one update; both are left to `tryUpdate`, which finds out.
+ * Stricter than Yjs, which throws on some overlaps with collected structs, and on some circles of clients that wait for each other
+ * within one update. Both are left to `tryUpdate`, which finds out.
  */
-export function isReady({ known, pending }: Ydoc, { needs, deletes }: ScannedUpdate, { clocks, isSeamless }: Reach): boolean {
+export function isReady(known: Vector, { needs, deletes }: ScannedUpdate, { clocks, isSeamless }: Reach): boolean {
   if (!isSeamless) return false;
   for (const [client, clock] of needs) if (clock > (known.get(client) ?? 0)) return false;
   for (let at = 0; at < deletes.length; at += 3) {
     if (deletes[at + 2]! > (clocks.get(deletes[at]!) ?? known.get(deletes[at]!) ?? 0)) return false;
   }
-  for (const client of pending.waitsFor) if (clocks.has(client)) return false;
+  return true;
+}
+
+/** Whether nothing in a whole document, as Yjs encoded it, waits for what is not in it. */
+export function isComplete({ needs, deletes }: ScannedUpdate, { clocks, isSeamless }: Reach): boolean {
+  if (!isSeamless) return false;
+  for (const [client, clock] of needs) if (clock > (clocks.get(client) ?? 0)) return false;
+  for (let at = 0; at < deletes.length; at += 3) if (deletes[at + 2]! > (clocks.get(deletes[at]!) ?? 0)) return false;
   return true;
 }

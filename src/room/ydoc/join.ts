@@ -31,7 +31,8 @@ export function joinUpdates(parts: readonly Part[], vector: Vector, deleted: Del
       if (span.to <= end) continue;
       // It overlaps, or came before what it follows.
       if (span.from !== end) return null;
-      if (run === undefined) runs.set(span.client, { from: end, to: span.to, structs: span.structs, pieces: [pieceOf(bytes, span)] });
+      if (run === undefined)
+        runs.set(span.client, { from: end, to: span.to, structs: span.structs, pieces: [pieceOf(bytes, span)] });
       else extend(run, bytes, span);
     }
   }

@@ -9,7 +9,7 @@ import { AppError } from '../../base/errors.ts';
 import { invalidUpdate } from './byte-reader.ts';
 import type { YdocLimits } from './limits.ts';
 import type { ScannedUpdate } from './scan.ts';
-import { deletesSomething, emptyTail, NOTHING_PENDING, type Pending, popTail, pushTail, tailUpdate, type Ydoc } from './state.ts';
+import { deletesSomething, emptyTail, type Live, popTail, pushTail, tailUpdate, type Ydoc } from './state.ts';
 import type { Vector } from './vector.ts';
 
 /**
@@ -19,21 +19,56 @@ import type { Vector } from './vector.ts';
 export function materialise(doc: Ydoc): Y.Doc {
   const { live, tail } = doc;
   if (live !== null && live.drained === tail.ends.length) return live.ydoc;
-  const ydoc = live?.ydoc ?? emptyReplica();
+  // Whatever happens, a Y.Doc in which Yjs threw is not used again.
   doc.live = null;
+  const ydoc = bringUpToDate(doc, live) ?? rebuild(doc);
+  doc.live = { ydoc, drained: tail.ends.length };
+  doc.known = vectorOf(ydoc);
+  doc.pendingBytes = (ydoc.store.pendingStructs?.update.length ?? 0) + (ydoc.store.pendingDs?.length ?? 0);
+  return ydoc;
+}
+
+/** Null when Yjs throws: `rebuild` finds out at what. */
+function bringUpToDate({ base, tail }: Ydoc, live: Live | null): Y.Doc | null {
+  const ydoc = live?.ydoc ?? emptyReplica({ gc: true });
   try {
     // One transaction: observers, garbage collection and merging run once instead of once an update.
     ydoc.transact(() => {
-      if (live === null) Y.applyUpdate(ydoc, doc.base);
+      if (live === null) Y.applyUpdate(ydoc, base);
       for (let index = live?.drained ?? 0; index < tail.ends.length; index += 1) Y.applyUpdate(ydoc, tailUpdate(tail, index));
     });
-  } catch (error) {
-    throw new AppError('ROOM_UNREADABLE', { reason: `Yjs says: ${error instanceof Error ? error.message : String(error)}` });
+    return ydoc;
+  } catch {
+    return null;
   }
-  doc.live = { ydoc, drained: tail.ends.length };
-  doc.known = vectorOf(ydoc);
-  doc.pending = pendingOf(ydoc);
-  return ydoc;
+}
+
+/**
+ * The slow way, one update at a time, and without garbage collection: Yjs throws while it collects a map whose entry of several
+ * values was split, long after it took the update. When it throws all the same, it may be for what waits: some overlaps come to
+ * light only when the wait is over. That is dropped then. It was never part of the document, and whoever has it will send it again;
+ * the update that ended the wait is someone else's and must not be lost with it.
+ */
+function rebuild({ base, tail }: Ydoc): Y.Doc {
+  const dropsBefore = new Set<number>();
+  for (;;) {
+    const ydoc = emptyReplica({ gc: false });
+    let index = -1;
+    let waits = false;
+    try {
+      Y.applyUpdate(ydoc, base);
+      for (index = 0; index < tail.ends.length; index += 1) {
+        if (dropsBefore.has(index)) ydoc.store.pendingStructs = null;
+        waits = ydoc.store.pendingStructs !== null;
+        Y.applyUpdate(ydoc, tailUpdate(tail, index));
+      }
+      return ydoc;
+    } catch (error) {
+      if (!waits)
+        throw new AppError('ROOM_UNREADABLE', { reason: `Yjs says: ${error instanceof Error ? error.message : String(error)}` });
+      dropsBefore.add(index);
+    }
+  }
 }
 
 /** Folds the tail into the base, without what was deleted. */
@@ -71,7 +106,7 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate,
     takeBack(doc, before, ydoc);
     return 'unchanged';
   }
-  if (doc.pending.bytes > limits.pendingBytesMax && doc.pending.bytes > before.pending.bytes) {
+  if (doc.pendingBytes > limits.pendingBytesMax && doc.pendingBytes > before.pendingBytes) {
     takeBack(doc, before, onlyWaits ? ydoc : null);
     throw invalidUpdate(`it waits for updates that have not come, and more than ${limits.pendingBytesMax} bytes would wait`);
   }
@@ -86,7 +121,7 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate,
 
 interface Before {
   readonly known: Map<number, number>;
-  readonly pending: Pending;
+  readonly pendingBytes: number;
   readonly nestingBound: number;
   readonly structs: Y.Doc['store']['pendingStructs'];
   readonly deletes: Uint8Array | null;
@@ -96,14 +131,14 @@ function stateBefore(doc: Ydoc): Before {
   const { pendingStructs: structs, pendingDs: deletes } = materialise(doc).store;
   // Yjs changes its pending structs in place.
   const copy = structs === null ? null : { update: structs.update, missing: new Map(structs.missing) };
-  return { known: doc.known, pending: doc.pending, nestingBound: doc.nestingBound, structs: copy, deletes };
+  return { known: doc.known, pendingBytes: doc.pendingBytes, nestingBound: doc.nestingBound, structs: copy, deletes };
 }
 
 /** Takes the last update back; `ydoc` is the Y.Doc when all that the update did was to wait in it. */
 function takeBack(doc: Ydoc, before: Before, ydoc: Y.Doc | null): void {
   popTail(doc.tail);
   doc.known = before.known;
-  doc.pending = before.pending;
+  doc.pendingBytes = before.pendingBytes;
   doc.nestingBound = before.nestingBound;
   doc.live = ydoc === null ? null : { ydoc, drained: doc.tail.ends.length };
   if (ydoc === null) return;
@@ -141,8 +176,8 @@ export function nestingOf(ydoc: Y.Doc, depthMax: number): number {
   return deepest;
 }
 
-function emptyReplica(): Y.Doc {
-  const ydoc = new Y.Doc();
+function emptyReplica(options: { gc: boolean }): Y.Doc {
+  const ydoc = new Y.Doc(options);
   ydoc.on('afterTransaction', (transaction) => {
     transaction._needFormattingCleanup = false;
   });
@@ -153,12 +188,4 @@ function vectorOf(ydoc: Y.Doc): Map<number, number> {
   const vector = new Map<number, number>();
   for (const client of ydoc.store.clients.keys()) vector.set(client, Y.getState(ydoc.store, client));
   return vector;
-}
-
-function pendingOf({ store: { pendingStructs, pendingDs } }: Y.Doc): Pending {
-  if (pendingStructs === null && pendingDs === null) return NOTHING_PENDING;
-  return {
-    bytes: (pendingStructs?.update.length ?? 0) + (pendingDs?.length ?? 0),
-    waitsFor: new Set(pendingStructs?.missing.keys()),
-  };
 }

@@ -126,8 +126,13 @@ function scanStruct(scan: Scan, span: Span, info: number): number {
   reader.print = kind;
   const length = scanContent(reader, kind, limits.nestingMax);
   if (kind === CONTENT.type && !inRoot) scan.nestedTypes += 1;
-  if (kind === CONTENT.deleted) span.deleted += length;
-  else remember(span, length, place, reader.print, limits.writerStructsMax);
+  if (kind === CONTENT.deleted) {
+    span.deleted += length;
+    return length;
+  }
+  // Yjs writes one value an entry. One of several can be split, and then Yjs throws when it collects the map.
+  if (info & HAS_KEY && length > 1) throw invalidUpdate('an entry of a map in it holds several values');
+  remember(span, length, place, reader.print, limits.writerStructsMax);
   return length;
 }
 

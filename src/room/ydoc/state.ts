@@ -17,19 +17,13 @@ export interface Ydoc {
   known: Map<number, number>;
   readonly deleted: Deleted;
   readonly writers: Writers;
-  pending: Pending;
+  /** Bytes of what waits for updates that have not come; as long as there are any, every update goes through the `Y.Doc`. */
+  pendingBytes: number;
   /** No type lies deeper than this; counted up by what arrives, measured when it gets near the limit. */
   nestingBound: number;
   live: Live | null;
   /** The answer to an empty state vector, until the next change: a thousand newcomers share these bytes. */
   whole: Uint8Array | null;
-}
-
-/** What cannot be integrated yet. */
-export interface Pending {
-  readonly bytes: number;
-  /** Clients whose next struct may set some of it free. */
-  readonly waitsFor: ReadonlySet<number>;
 }
 
 export interface Live {
@@ -44,8 +38,6 @@ export interface Tail {
   /** Where each update ends. */
   readonly ends: number[];
 }
-
-export const NOTHING_PENDING: Pending = { bytes: 0, waitsFor: new Set() };
 
 const TAIL_BYTES_MIN = 256;
 

@@ -8,12 +8,12 @@ import * as Y from 'yjs';
 import { concat } from '../../base/binary.ts';
 import { AppError } from '../../base/errors.ts';
 import { sha256Base64 } from '../../base/sha256.ts';
-import { checkDeletedAdvance, checkLead, isHere, isReady, reachOf } from './fit.ts';
+import { checkDeletedAdvance, checkLead, isComplete, isHere, isReady, reachOf } from './fit.ts';
 import { joinUpdates, type Part } from './join.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
 import { fold, materialise, tryUpdate } from './live.ts';
 import { type ScannedUpdate, scanUpdate } from './scan.ts';
-import { advance, emptyTail, NOTHING_PENDING, noteDeletes, pushTail, tailBytes, tailUpdate, type Ydoc } from './state.ts';
+import { advance, emptyTail, noteDeletes, pushTail, tailBytes, tailUpdate, type Ydoc } from './state.ts';
 import { decodeVector, encodeVector, type Vector } from './vector.ts';
 import { checkWriters, recordWriters, type Sender } from './writers.ts';
 
@@ -48,7 +48,7 @@ export function emptyYdoc(): Ydoc {
     known: new Map(),
     deleted: new Map(),
     writers: new Map(),
-    pending: NOTHING_PENDING,
+    pendingBytes: 0,
     nestingBound: 0,
     live: null,
     whole: null,
@@ -71,7 +71,8 @@ export function acceptUpdate(doc: Ydoc, update: Uint8Array, from: Sender, limits
   if (isHere(doc, scanned)) return UNCHANGED;
   // A plain update changes this very map, any other leaves it behind: what was known before is told from it while that is still so.
   const { known } = doc;
-  const isPlain = isReady(doc, scanned, reach) && doc.nestingBound + scanned.nestedTypes <= limits.nestingMax;
+  const isShallow = doc.nestingBound + scanned.nestedTypes <= limits.nestingMax;
+  const isPlain = isShallow && doc.pendingBytes === 0 && isReady(known, scanned, reach);
   if (!isPlain && tryUpdate(doc, update, scanned, limits) === 'unchanged') return UNCHANGED;
   if (from.session !== null) recordWriters(doc.writers, scanned.spans, known, from.session, limits);
   if (isPlain) append(doc, update, scanned);
@@ -82,9 +83,13 @@ export function acceptUpdate(doc: Ydoc, update: Uint8Array, from: Sender, limits
 
 /** Takes an update from the journal: it was accepted once, so nothing is refused. @throws AppError ROOM_UNREADABLE if Yjs cannot read it. */
 export function replayUpdate(doc: Ydoc, update: Uint8Array): void {
+  const scanned = scanStored(update);
   pushTail(doc.tail, update);
   doc.whole = null;
-  learn(doc, scanStored(update));
+  note(doc, scanned);
+  if (scanned !== null && doc.pendingBytes === 0 && isReady(doc.known, scanned, reachOf(doc.known, scanned)))
+    advance(doc.known, scanned);
+  else materialise(doc);
 }
 
 /** V1 state vector of all that is here; what waits for other updates is left out. */
@@ -106,7 +111,7 @@ export function missingFor(doc: Ydoc, vector: Uint8Array): Uint8Array {
 
 /** Base64 of the SHA-256 of the document's Yjs snapshot, by which SDK clients tell that they are in step (protocol 9.1). */
 export function snapshotHash(doc: Ydoc): string {
-  const settled = doc.live === null && doc.tail.ends.length === 0 && doc.pending.bytes === 0 ? scanBase(doc) : null;
+  const settled = doc.live === null && doc.tail.ends.length === 0 && doc.pendingBytes === 0 ? scanBase(doc) : null;
   // A base is written by Yjs with its canonical delete set: that and the state vector are the snapshot.
   if (settled !== null) return sha256Base64(concat([doc.base.subarray(settled.deletesAt), stateVector(doc)]));
   return sha256Base64(Y.encodeSnapshot(Y.snapshot(materialise(doc))));
@@ -121,9 +126,12 @@ export function encodeYdoc(doc: Ydoc): Uint8Array {
 /** @param bytes from `encodeYdoc`. @throws AppError ROOM_UNREADABLE */
 export function decodeYdoc(bytes: Uint8Array): Ydoc {
   const doc = emptyYdoc();
+  const scanned = scanStored(bytes);
   doc.base = bytes;
-  doc.baseScan = scanStored(bytes);
-  learn(doc, doc.baseScan);
+  doc.baseScan = scanned;
+  note(doc, scanned);
+  if (scanned !== null && isComplete(scanned, reachOf(doc.known, scanned))) advance(doc.known, scanned);
+  else materialise(doc);
   return doc;
 }
 
@@ -149,17 +157,10 @@ function append(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate): void {
   doc.nestingBound += scanned.nestedTypes;
 }
 
-/** Takes note of bytes that are in the document already: from their scan if that tells all, else from Yjs. */
-function learn(doc: Ydoc, scanned: ScannedUpdate | null): void {
-  if (scanned === null) {
-    doc.nestingBound = Number.POSITIVE_INFINITY;
-    materialise(doc);
-    return;
-  }
-  noteDeletes(doc.deleted, scanned);
-  doc.nestingBound += scanned.nestedTypes;
-  if (isReady(doc, scanned, reachOf(doc.known, scanned))) advance(doc.known, scanned);
-  else materialise(doc);
+/** Notes what the scan of stored bytes tells whether they are complete or not. */
+function note(doc: Ydoc, scanned: ScannedUpdate | null): void {
+  if (scanned !== null) noteDeletes(doc.deleted, scanned);
+  doc.nestingBound += scanned?.nestedTypes ?? Number.POSITIVE_INFINITY;
 }
 
 /** Null when the rules have become stricter since these bytes were accepted; then Yjs has the word. */
@@ -179,7 +180,7 @@ function scanBase(doc: Ydoc): ScannedUpdate | null {
 
 /** What lies after `vector`, joined from the bytes at hand; null when that takes a `Y.Doc`. */
 function joinAfter(doc: Ydoc, vector: Vector): Uint8Array | null {
-  if (doc.pending.bytes > 0) return null;
+  if (doc.pendingBytes > 0) return null;
   const parts: Part[] = [];
   if (!isCovered(doc.known, vector)) {
     const base = scanBase(doc);

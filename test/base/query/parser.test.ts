@@ -1,7 +1,9 @@
+import { objectToQuery } from '@liveblocks/core';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
 import { parseQuery, QUERY_LIMITS, type QueryFields } from '../../../src/base/query/parser.ts';
+import { isStorableText } from '../../../src/base/text.ts';
 
 const FIELDS = {
   roomId: { form: 'plain', operators: { '^': ['string'], ':': ['string'] } },
@@ -78,6 +80,34 @@ describe('clauses', () => {
         fc.string({ unit: 'binary' }).filter((text) => !text.includes('\0') && text.length < 500),
         (text) => {
           expect(parse(`roomId:${JSON.stringify(text)}`)).toEqual([['roomId', null, ':', text]]);
+        },
+      ),
+    );
+  });
+
+  test('[QL12] whatever the SDK writes is read back as it was meant', () => {
+    const text = fc.string({ unit: 'grapheme', maxLength: 30 }).filter(isStorableText);
+    const value = fc.oneof(
+      text,
+      fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
+      fc.boolean(),
+      fc.constant(null),
+    );
+    fc.assert(
+      fc.property(
+        fc.dictionary(
+          text.filter((key) => key.trim() !== '' && key.length <= QUERY_LIMITS.keyLengthMax),
+          value,
+          { maxKeys: 5, noNullPrototype: true },
+        ),
+        text,
+        (metadata, startsWith) => {
+          const query = objectToQuery({ roomId: { startsWith }, resolved: true, metadata });
+          const expected = Object.entries(metadata).map(([key, wanted]) => ['metadata', key, ':', wanted]);
+          expect(parse(query)).toEqual(
+            expect.arrayContaining([['roomId', null, '^', startsWith], ['resolved', null, ':', true], ...expected]),
+          );
+          expect(parse(query)).toHaveLength(expected.length + 2);
         },
       ),
     );

@@ -33,7 +33,8 @@ export const string = (text: string): Uint8Array => bytes(4, 1, 'text', text);
 /** A value of the root map `map`, in lib0's encoding for JSON-like values. */
 export const entry = (key: string, any: Uint8Array): Uint8Array => bytes(8 | 0x20, 1, 'map', key, 1, any);
 /** A text after the character `clock` of `client`. */
-export const stringAfter = (client: number, clock: number, text: string): Uint8Array => bytes({ byte: 4 | 0x80 }, client, clock, text);
+export const stringAfter = (client: number, clock: number, text: string): Uint8Array =>
+  bytes({ byte: 4 | 0x80 }, client, clock, text);
 
 /** A client that starts to edit, and what it sends. */
 export function aClient(clientID: number): { ydoc: Y.Doc; sent: Uint8Array[] } {

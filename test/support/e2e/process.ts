@@ -72,11 +72,3 @@ export class ServerProcess {
     await Promise.race([healthy, ended]);
   }
 }
-
-/** Ports outside the range from which the system picks, one after the other. */
-export function nextPort(): number {
-  ports += 1;
-  return ports;
-}
-
-let ports = 21_000 + (process.pid % 500) * 20;

@@ -75,7 +75,7 @@ export async function enter(server: TestServer, options: Visit): Promise<Visitor
 export async function connected({ room, errors }: Visitor): Promise<void> {
   await until('the client is connected', () => {
     if (room.getStatus() === 'disconnected') throw new Error(`disconnected: ${JSON.stringify(errors)}`);
-    return room.getStatus() === 'connected';
+    return room.getStatus() === 'connected' && room.getSelf();
   });
 }
 

@@ -12,6 +12,7 @@ import { type App, startApp } from '../../../src/app.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { readSettings } from '../../../src/config.ts';
 import { usePostgres } from '../postgres.ts';
+import { freePort } from './free-port.ts';
 
 export interface TestServer {
   /** Origin, without a slash at its end. */
@@ -46,7 +47,8 @@ async function ownServer(settings: Readonly<Record<string, string>>): Promise<Te
   const folder = await mkdtemp(join(tmpdir(), 'atrium-e2e-'));
   const database = await usePostgres().database();
   const own = { secretKey: `sk_${randomBytes(16).toString('hex')}`, publicKey: `pk_${randomBytes(16).toString('hex')}` };
-  const start = (port: number): Promise<App> =>
+  const port = await freePort();
+  const start = (): Promise<App> =>
     startApp(
       readSettings({
         HOST: '127.0.0.1',
@@ -60,14 +62,14 @@ async function ownServer(settings: Readonly<Record<string, string>>): Promise<Te
       }),
       { log: silentLog, onFatal: unexpected },
     );
-  let app = await start(0);
+  let app = await start();
   afterAll(async () => {
     await app.stop();
     await rm(folder, { recursive: true, force: true });
   });
   const restart = async (): Promise<void> => {
     await app.stop();
-    app = await start(app.port);
+    app = await start();
   };
   return { ...addresses(app.url), ...keys(own.secretKey, own.publicKey, app.url), restart };
 }

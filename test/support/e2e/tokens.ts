@@ -42,7 +42,7 @@ export async function forgedToken(
   server: TestServer,
   { expiresInSeconds, signedWith = server.secretKey }: { expiresInSeconds: number; signedWith?: string },
 ): Promise<string> {
-  const lifetimeSeconds = 60;
+  const lifetimeSeconds = 20; // so short that an SDK client does not keep it (protocol 2.3)
   const issuedAtMs = Date.now() + (expiresInSeconds - lifetimeSeconds) * 1_000;
   const claims = accessClaimsFor(
     { userId: 'forged', permissions: EVERYTHING },

@@ -1,0 +1,73 @@
+/** What does it cost to hand one typed update to one y-websocket client, and how long does it take? */
+import * as encoding from 'lib0/encoding';
+import * as Y from 'yjs';
+import type { Case } from '../case.ts';
+import { FANOUT_YJS, type Typing } from '../config.ts';
+import { atrium } from '../servers/atrium.ts';
+import { rawUws } from '../servers/raw-uws.ts';
+import type { Entry } from './crowd.ts';
+import { type Ledger, markOf } from './ledger.ts';
+import { type Talk, talkInRoom } from './paced-room.ts';
+
+const SYNC = 0;
+const STEP_1 = 0;
+const STEP_2 = 1;
+const UPDATE = 2;
+
+const nameOf = ({ clients, typists, perSecond }: Typing): string => `${clients} clients, ${typists} typing ${perSecond}/s`;
+
+export const fanoutYjs: Case = {
+  name: 'fanout-yjs',
+  question: 'What does it cost to hand one typed update to one y-websocket client, and how long does it take?',
+  unit: 'deliveries',
+  servers: [atrium, rawUws],
+  variants: FANOUT_YJS.map((typing) => ({ name: nameOf(typing), load: (trial) => talkInRoom(trial, talkOf(typing)) })),
+  metrics: ['cpuPerMillion', 'helperCpuPerMillion', 'p50Ms', 'p99Ms', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
+  targets: [
+    { variant: nameOf(FANOUT_YJS[1]!), metric: 'cpuPerMillion', against: 'raw-uws', limit: { atMost: 1.35 } },
+    { variant: nameOf(FANOUT_YJS[1]!), metric: 'p50Ms', against: 'raw-uws', limit: { atMost: 1.3 } },
+    { variant: nameOf(FANOUT_YJS[2]!), metric: 'cpuPerMillion', against: 'raw-uws', limit: { atMost: 0.8 } },
+    { variant: nameOf(FANOUT_YJS[2]!), metric: 'p50Ms', against: 'raw-uws', limit: { atMost: 1.3 } },
+  ],
+};
+
+function talkOf({ clients, typists, perSecond }: Typing): Talk {
+  return {
+    clients,
+    senders: typists,
+    perSecond,
+    entryFor: (ledger) => editors({ roomId: 'fanout', clients, ledger }),
+    framesOf: typedFrames,
+  };
+}
+
+/** Clients that enter like a y-websocket provider with an empty document. */
+export function editors({ roomId, clients, ledger }: { roomId: string; clients: number; ledger: Ledger }): Entry {
+  return {
+    door: 'yjs',
+    roomId,
+    clients,
+    hello: syncFrame(STEP_1, Y.encodeStateVector(new Y.Doc())),
+    isWelcome: (frame) => frame[0] === SYNC && frame[1] === STEP_2,
+    receive: (client, frame) => ledger.received(client, frame),
+  };
+}
+
+/** The updates of one person who types marks at the end of what they typed before, made by a real document. */
+export function typedFrames(typist: number, count: number): Buffer[] {
+  const doc = new Y.Doc();
+  doc.clientID = typist + 1; // small numbers, so that no byte of the frame looks like a mark
+  const text = doc.getText('text');
+  const frames: Buffer[] = [];
+  doc.on('update', (update) => frames.push(syncFrame(UPDATE, update)));
+  for (let number = 0; number < count; number += 1) text.insert(text.length, markOf(typist, number));
+  return frames;
+}
+
+function syncFrame(step: number, payload: Uint8Array): Buffer {
+  const encoder = encoding.createEncoder();
+  encoding.writeVarUint(encoder, SYNC);
+  encoding.writeVarUint(encoder, step);
+  encoding.writeVarUint8Array(encoder, payload);
+  return Buffer.from(encoding.toUint8Array(encoder));
+}

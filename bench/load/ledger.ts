@@ -1,0 +1,130 @@
+/**
+ * The book of a run: every message carries a mark that says who sent it and as which of theirs, so each arrival is known to be a real
+ * one, is timed, and is counted once.
+ *
+ * The mark is text that survives every protocol as it is, and is found in a frame without decoding it; several may share a frame.
+ * Sender and receivers live in one process and therefore on one clock (that of `process.hrtime`, which `performance.now` reads).
+ */
+
+const TILDE = 0x7e;
+const ZERO = 0x30;
+const SENDER_DIGITS = 3;
+const NUMBER_DIGITS = 7;
+const MARK_BYTES = 2 + SENDER_DIGITS + NUMBER_DIGITS;
+
+/** The mark of the `number`-th message of a sender, both counted from 0. */
+export function markOf(sender: number, number: number): string {
+  if (sender >= 10 ** SENDER_DIGITS || number >= 10 ** NUMBER_DIGITS)
+    throw new Error(`no mark for message ${number} of sender ${sender}`);
+  return `~~${String(sender).padStart(SENDER_DIGITS, '0')}${String(number).padStart(NUMBER_DIGITS, '0')}`;
+}
+
+/** Whom a message must reach: all but its sender, or its sender too, as an acknowledgement. */
+export type Reach = 'others' | 'all';
+
+interface LedgerOptions {
+  readonly senders: number;
+  /** Clients in the room. The senders are the first of them. */
+  readonly clients: number;
+  readonly reach: Reach;
+  /** Hears of each acknowledgement of a message to its sender. */
+  readonly onOwn?: (sender: number, number: number) => void;
+}
+
+export class Ledger {
+  readonly #options: LedgerOptions;
+  /** Times of sending, by sender. */
+  readonly #sentAtMs: number[][];
+  /** The newest number seen, by receiver and sender. */
+  readonly #seen: Int32Array;
+  #openedAtMs = Number.POSITIVE_INFINITY;
+  #closedAtMs = Number.POSITIVE_INFINITY;
+  readonly #othersMs: number[] = [];
+  readonly #ownMs: number[] = [];
+  /** Arrivals that were there before, came out of order, or were never sent. */
+  #strays = 0;
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+    this.#sentAtMs = Array.from({ length: options.senders }, () => []);
+    this.#seen = new Int32Array(options.senders * options.clients).fill(-1);
+  }
+
+  /** Notes that the next message of `sender` leaves now, and returns its number. */
+  sent(sender: number): number {
+    return this.#sentAtMs[sender]!.push(performance.now()) - 1;
+  }
+
+  /** Notes all that arrives in one frame. */
+  received(receiver: number, frame: Buffer): void {
+    const nowMs = performance.now();
+    for (let at = frame.indexOf(TILDE); at >= 0; at = frame.indexOf(TILDE, at + 1)) {
+      if (frame[at + 1] !== TILDE || at + MARK_BYTES > frame.length) continue;
+      const sender = digits(frame, at + 2, SENDER_DIGITS);
+      const number = digits(frame, at + 2 + SENDER_DIGITS, NUMBER_DIGITS);
+      this.#arrived({ receiver, sender, number, nowMs });
+      at += MARK_BYTES - 1;
+    }
+  }
+
+  /** Messages sent from now on count, until the window closes. */
+  open(): void {
+    this.#openedAtMs = performance.now();
+  }
+
+  close(): void {
+    this.#closedAtMs = performance.now();
+  }
+
+  /** Arrivals at others than the sender, of messages that count, as times since they were sent. */
+  get othersMs(): readonly number[] {
+    return this.#othersMs;
+  }
+
+  /** The same for acknowledgements to the sender. */
+  get ownMs(): readonly number[] {
+    return this.#ownMs;
+  }
+
+  /** Messages that count. */
+  get messages(): number {
+    return this.#sentAtMs.reduce((sum, times) => sum + times.filter((atMs) => this.#counts(atMs)).length, 0);
+  }
+
+  get expected(): number {
+    const { clients, reach } = this.#options;
+    return this.messages * (reach === 'all' ? clients : clients - 1);
+  }
+
+  get delivered(): number {
+    return this.#othersMs.length + this.#ownMs.length;
+  }
+
+  get problems(): string[] {
+    return this.#strays === 0 ? [] : [`${this.#strays} messages came twice, out of order, or from nobody`];
+  }
+
+  #arrived({ receiver, sender, number, nowMs }: { receiver: number; sender: number; number: number; nowMs: number }): void {
+    const { clients, reach, onOwn } = this.#options;
+    const sentAtMs = this.#sentAtMs[sender]?.[number];
+    const cell = sender * clients + receiver;
+    const isOwn = sender === receiver;
+    if (sentAtMs === undefined || number <= this.#seen[cell]! || (isOwn && reach === 'others')) {
+      this.#strays += 1;
+      return;
+    }
+    this.#seen[cell] = number;
+    if (this.#counts(sentAtMs)) (isOwn ? this.#ownMs : this.#othersMs).push(nowMs - sentAtMs);
+    if (isOwn) onOwn?.(sender, number);
+  }
+
+  #counts(sentAtMs: number): boolean {
+    return sentAtMs >= this.#openedAtMs && sentAtMs < this.#closedAtMs;
+  }
+}
+
+function digits(frame: Buffer, at: number, count: number): number {
+  let value = 0;
+  for (let index = at; index < at + count; index += 1) value = value * 10 + frame[index]! - ZERO;
+  return value;
+}

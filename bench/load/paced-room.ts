@@ -1,0 +1,43 @@
+/** Load of one shape: people in one room who say something at a steady rate, and all others must hear it. */
+import type { Outcome, Trial } from '../case.ts';
+import { Crowd, type Entry } from './crowd.ts';
+import { Ledger } from './ledger.ts';
+import { startPace } from './pace.ts';
+import { measure, outcomeOf, settled } from './window.ts';
+
+export interface Talk {
+  readonly clients: number;
+  /** The first so many clients speak. */
+  readonly senders: number;
+  /** From each sender. */
+  readonly perSecond: number;
+  readonly entryFor: (ledger: Ledger) => Entry;
+  /** The first `count` frames of a sender, each with its mark. */
+  readonly framesOf: (sender: number, count: number) => readonly Buffer[];
+}
+
+/** Frames made beyond the planned end, for a clock that runs over. */
+const SPARE_SECONDS = 2;
+
+export async function talkInRoom(trial: Trial, { clients, senders, perSecond, entryFor, framesOf }: Talk): Promise<Outcome> {
+  const ledger = new Ledger({ senders, clients, reach: 'others' });
+  const count = (trial.warmupSeconds + trial.seconds + SPARE_SECONDS) * perSecond;
+  const frames = Array.from({ length: senders }, (_, sender) => framesOf(sender, count));
+  const crowd = await Crowd.enter(trial, entryFor(ledger));
+  const stopTalking = startPace({
+    senders,
+    perSecond,
+    send: (sender) => crowd.send(sender, frames[sender]![ledger.sent(sender)]!),
+  });
+  const window = await measure(trial, ledger);
+  stopTalking();
+  await settled(ledger);
+  crowd.leave();
+  return outcomeOf({
+    window,
+    count: ledger.delivered,
+    latenciesMs: ledger.othersMs,
+    completeness: ledger.delivered / ledger.expected,
+    problems: [...crowd.losses, ...ledger.problems],
+  });
+}

@@ -1,0 +1,50 @@
+/** What does a moving cursor cost per person who sees it? */
+import type { Case } from '../case.ts';
+import { PRESENCE_SDK } from '../config.ts';
+import { atrium } from '../servers/atrium.ts';
+import { rawUws } from '../servers/raw-uws.ts';
+import type { Entry } from './crowd.ts';
+import { type Ledger, markOf } from './ledger.ts';
+import { type Talk, talkInRoom } from './paced-room.ts';
+
+const { clients, perSecond } = PRESENCE_SDK;
+const NAME = `${clients} clients at ${perSecond} Hz`;
+
+export const presenceSdk: Case = {
+  name: 'presence-sdk',
+  question: 'What does a moving cursor cost per person who sees it?',
+  unit: 'deliveries',
+  servers: [atrium, rawUws],
+  variants: [{ name: NAME, load: (trial) => talkInRoom(trial, TALK) }],
+  metrics: ['cpuPerMillion', 'p50Ms', 'p99Ms', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
+  targets: [{ variant: NAME, metric: 'cpuPerMillion', against: 'raw-uws', limit: { atMost: 1.15 } }],
+};
+
+const TALK: Talk = {
+  clients,
+  senders: clients,
+  perSecond,
+  entryFor: (ledger) => people({ roomId: 'presence', clients, ledger }),
+  framesOf: cursorFrames,
+};
+
+/** Clients that enter like the SDK: they wait for ROOM_STATE, then show a full presence. */
+export function people({ roomId, clients, ledger }: { roomId: string; clients: number; ledger: Ledger }): Entry {
+  return {
+    door: 'sdk',
+    roomId,
+    clients,
+    hello: Buffer.from('[{"type":100,"targetActor":-1,"data":{"cursor":null}}]'),
+    isWelcome: (frame) => frame.includes('"type":104'),
+    receive: (client, frame) => ledger.received(client, frame),
+  };
+}
+
+/** The patches of one person whose cursor moves. */
+export function cursorFrames(person: number, count: number): Buffer[] {
+  return Array.from({ length: count }, (_, number) =>
+    Buffer.from(
+      JSON.stringify([{ type: 100, data: { cursor: { x: number % 1_920, y: number % 1_080 }, mark: markOf(person, number) } }]),
+    ),
+  );
+}

@@ -1,0 +1,145 @@
+/** How many REST requests a second does one worker answer, and at what cost each? The load is autocannon's. */
+import autocannon from 'autocannon';
+import type { Case, Outcome, Trial } from '../case.ts';
+import { REST } from '../config.ts';
+import { atrium } from '../servers/atrium.ts';
+import { rawUws } from '../servers/raw-uws.ts';
+import { ask, REST_HEADERS, restUrl } from '../servers/server.ts';
+import { documentOf } from './documents.ts';
+import { measure, outcomeOf } from './window.ts';
+
+const ROOM = '/v2/rooms/rest';
+
+interface Request {
+  readonly name: string;
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  readonly path: string;
+  /** What the `number`-th request carries: each asks for something new. */
+  readonly body?: (number: number) => unknown;
+  /** Makes what is asked about, besides the room. */
+  readonly prepare?: (trial: Trial) => Promise<void>;
+}
+
+const openDocument = ({ address }: Trial): Promise<void> =>
+  ask(address, { method: 'POST', path: `${ROOM}/storage`, body: documentOf(REST.documentNodes) });
+
+const REQUESTS: readonly Request[] = [
+  { name: 'get room', method: 'GET', path: ROOM },
+  { name: 'update room', method: 'POST', path: ROOM, body: (number) => ({ metadata: { turn: String(number) } }) },
+  {
+    name: 'create room',
+    method: 'POST',
+    path: '/v2/rooms',
+    body: (number) => ({ id: `rest-${number}`, defaultAccesses: ['*:write'] }),
+  },
+  { name: 'get storage', method: 'GET', path: `${ROOM}/storage`, prepare: openDocument },
+  {
+    name: 'patch storage',
+    method: 'PATCH',
+    path: `${ROOM}/storage/json-patch`,
+    body: (number) => [{ op: 'replace', path: '/counter', value: number }],
+    prepare: openDocument,
+  },
+];
+
+export const rest: Case = {
+  name: 'rest',
+  question: 'How many REST requests a second does one worker answer, and at what cost each?',
+  unit: 'requests',
+  servers: [atrium, rawUws],
+  variants: REQUESTS.map((request) => ({ name: request.name, load: (trial) => repeat(trial, request) })),
+  metrics: ['perSecond', 'p50Ms', 'p99Ms', 'cpuPerMillion', 'helperCpuPerMillion', 'completeness', 'loadBusy', 'othersBusy'],
+  targets: [
+    { variant: 'get room', metric: 'perSecond', against: 'raw-uws', limit: { atLeast: 0.6 } },
+    { variant: 'update room', metric: 'perSecond', against: 'raw-uws', limit: { atLeast: 0.35 } },
+    { variant: 'create room', metric: 'perSecond', against: 'raw-uws', limit: { atLeast: 0.15 } },
+    { variant: 'get storage', metric: 'perSecond', against: 'raw-uws', limit: { atLeast: 0.55 } },
+    { variant: 'patch storage', metric: 'perSecond', against: 'raw-uws', limit: { atLeast: 0.25 } },
+  ],
+};
+
+async function repeat(trial: Trial, request: Request): Promise<Outcome> {
+  await trial.server.openRoom(trial.address, 'rest');
+  await request.prepare?.(trial);
+  const answers = new Answers();
+  const firing = fire(trial, request, answers);
+  const window = await measure(trial, answers);
+  await firing.stop();
+  return outcomeOf({
+    window,
+    count: answers.good,
+    latenciesMs: answers.latenciesMs,
+    completeness: answers.good / (answers.good + answers.bad),
+    problems: answers.problems,
+  });
+}
+
+interface Firing {
+  /** Resolves when the last answer is here. */
+  stop(): Promise<void>;
+}
+
+function fire({ address, seconds, warmupSeconds }: Trial, { method, path, body }: Request, answers: Answers): Firing {
+  let number = 0;
+  const withBody = (request: autocannon.Request): autocannon.Request => {
+    number += 1;
+    return Object.assign(request, { body: JSON.stringify(body?.(number)) });
+  };
+  const options: autocannon.Options = {
+    url: restUrl(address, path),
+    method,
+    headers: REST_HEADERS,
+    connections: REST.connections,
+    duration: (warmupSeconds + seconds) * 2, // ended before by `stop`
+    sampleInt: 100, // how soon it notices
+    ...(body !== undefined && { requests: [{ setupRequest: withBody }] }),
+  };
+  let end: (error: unknown) => void;
+  const ended = new Promise<void>((resolve, reject) => {
+    end = (error) => (error ? reject(error) : resolve());
+  });
+  const instance = autocannon(options, (error: unknown) => end(error));
+  instance.on('response', (_client, status, _bytes, tookMs) => answers.came(status, tookMs));
+  instance.on('reqError', (error) => answers.failed(String(error)));
+  return {
+    stop() {
+      instance.stop();
+      return ended;
+    },
+  };
+}
+
+/** Answers that came while the window was open. */
+class Answers {
+  good = 0;
+  bad = 0;
+  readonly latenciesMs: number[] = [];
+  readonly #complaints = new Map<string, number>();
+  #isOpen = false;
+
+  open(): void {
+    this.#isOpen = true;
+  }
+
+  close(): void {
+    this.#isOpen = false;
+  }
+
+  came(status: number, tookMs: number): void {
+    if (status < 200 || status >= 300) this.failed(`status ${status}`);
+    else if (this.#isOpen) {
+      this.good += 1;
+      this.latenciesMs.push(tookMs);
+    }
+  }
+
+  /** Counts whenever it happens: a failed warm-up is a failed run. */
+  failed(why: string): void {
+    this.bad += 1;
+    this.#complaints.set(why, (this.#complaints.get(why) ?? 0) + 1);
+  }
+
+  get problems(): string[] {
+    return [...this.#complaints].map(([why, times]) => `${why}, ${times} times`);
+  }
+}

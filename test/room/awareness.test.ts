@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { type AwarenessState, decodeAwareness, encodeAwareness } from '../../src/protocol/yjs-frames.ts';
+import type { Effect, RoomState } from '../../src/room/shapes.ts';
+import { aRoom, id, join, messages, newcomer, presence, say } from '../support/a-room.ts';
+
+const yjs = (name: string) => newcomer(name, { kind: 'yjs' });
+
+function aware(room: RoomState, from: string, ...states: AwarenessState[]): Effect[] {
+  return say(room, { type: 'awareness.change', from: id(from), update: encodeAwareness(states) }, 0);
+}
+
+/** The awareness states that the effects tell y-websocket clients. */
+function states(effects: readonly Effect[]): AwarenessState[] {
+  return effects.flatMap((effect) => (effect.type === 'send' && effect.message.type === 'awareness' ? decodeAwareness(effect.message.update) : []));
+}
+
+test("[AW1] a Yjs client's awareness reaches Yjs clients as it is, and SDK clients as presence", () => {
+  const room = aRoom(yjs('ann'), 'bob');
+  const effects = aware(room, 'ann', { clientId: 77, clock: 1, state: { user: { name: 'A' } } });
+  expect(states(effects)).toEqual([{ clientId: 77, clock: 1, state: { user: { name: 'A' } } }]);
+  expect(messages(effects)).toContainEqual({ type: 'presence', actor: 1, data: { __yjs_clientid: 77, __yjs: { user: { name: 'A' } } }, targetActor: -1 });
+});
+
+test("[AW2] the SDK provider's presence reaches Yjs clients as awareness, with rising clocks; other presence does not", () => {
+  const room = aRoom('bob', yjs('ann'));
+  expect(states(presence(room, 'bob', { __yjs_clientid: 5 }, -1))).toEqual([]);
+  expect(states(presence(room, 'bob', { __yjs: { cursor: 1 } }))).toEqual([{ clientId: 5, clock: 1, state: { cursor: 1 } }]);
+  expect(states(presence(room, 'bob', { __yjs: null }))).toEqual([{ clientId: 5, clock: 2, state: null }]);
+  expect(states(presence(room, 'bob', { x: 1 }))).toEqual([]);
+});
+
+test('[AW3] echoes and old news are dropped: y-websocket clients repeat all they hear', () => {
+  const room = aRoom(yjs('ann'), yjs('bob'));
+  const state = { clientId: 7, clock: 3, state: {} };
+  aware(room, 'ann', state);
+  expect(aware(room, 'bob', state)).toEqual([]);
+  expect(aware(room, 'ann', { ...state, clock: 2 })).toEqual([]);
+  expect(aware(room, 'bob', { clientId: 99, clock: 1, state: null })).toEqual([]);
+});
+
+test('[AW4] a session speaks for one Yjs client only', () => {
+  const room = aRoom(yjs('ann'), yjs('bob'));
+  aware(room, 'ann', { clientId: 7, clock: 1, state: {} });
+  aware(room, 'bob', { clientId: 8, clock: 1, state: {} });
+  expect(aware(room, 'bob', { clientId: 7, clock: 9, state: { forged: true } })).toEqual([]);
+});
+
+test('[AW5] a Yjs client that came back on a new connection takes its state along; the old one leaving does not end it', () => {
+  const room = aRoom(yjs('old'));
+  aware(room, 'old', { clientId: 7, clock: 1, state: {} });
+  join(room, yjs('new'));
+  expect(states(aware(room, 'new', { clientId: 7, clock: 2, state: {} }))).toHaveLength(1);
+  expect(states(say(room, { type: 'session.leave', sessionId: id('old') }))).toEqual([]);
+});
+
+test('[AW6] who leaves is forgotten, with a clock that beats the last', () => {
+  const room = aRoom(yjs('ann'), 'bob');
+  aware(room, 'ann', { clientId: 7, clock: 4, state: {} });
+  expect(states(say(room, { type: 'session.leave', sessionId: id('ann') }))).toEqual([{ clientId: 7, clock: 5, state: null }]);
+});
+
+test('[AW7] a newcomer hears of all states, and SDK states are renewed before Yjs clients forget them', () => {
+  const room = aRoom('bob', yjs('ann'));
+  presence(room, 'bob', { __yjs_clientid: 5, __yjs: { c: 1 } }, -1);
+  aware(room, 'ann', { clientId: 7, clock: 1, state: { c: 2 } });
+  expect(states(join(room, yjs('cat')))).toEqual([
+    { clientId: 5, clock: 1, state: { c: 1 } },
+    { clientId: 7, clock: 1, state: { c: 2 } },
+  ]);
+  expect(states(say(room, { type: 'clock.tick' }, 14_999))).toEqual([]);
+  expect(states(say(room, { type: 'clock.tick' }, 15_000))).toEqual([{ clientId: 5, clock: 2, state: { c: 1 } }]);
+});
+
+test('[AW8] awareness that is no awareness is refused', () => {
+  const room = aRoom(yjs('ann'));
+  const broken = say.bind(null, room, { type: 'awareness.change', from: id('ann'), update: new Uint8Array([200, 200, 200]) });
+  expect(broken).toThrow(expect.objectContaining({ code: 'FRAME_INVALID' }));
+});

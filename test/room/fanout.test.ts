@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import type { OutFrame } from '../../src/kernel/transport/send-budget.ts';
+import { Fanout } from '../../src/room/fanout.ts';
+import type { RoomState } from '../../src/room/shapes.ts';
+import { aRoom, id, join, newcomer, say } from '../support/a-room.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+function fanoutOf(room: RoomState) {
+  const clock = manualClock();
+  const delivered: { to: readonly string[]; frames: readonly OutFrame[] }[] = [];
+  const fanout = new Fanout({ room, soon: clock.soon, deliver: (to, frames) => delivered.push({ to, frames }) });
+  /** What each session got since the last call, as texts. */
+  const turn = (): Record<string, string[]> => {
+    clock.turn();
+    const got: Record<string, string[]> = {};
+    for (const { to, frames } of delivered.splice(0)) for (const session of to) (got[session] ??= []).push(...frames.map(({ data }) => String(data)));
+    return got;
+  };
+  return { fanout, turn, delivered, clock };
+}
+
+const event = (value: number) => ({ type: 'event', actor: 9, event: value }) as const;
+const E = (value: number): string => `{"type":103,"actor":9,"event":${value}}`;
+
+test('[FO1] all of one turn goes out as one frame, the same object to all who hear the same', () => {
+  const room = aRoom('ann', 'bob', 'cat');
+  const { fanout, clock, delivered } = fanoutOf(room);
+  fanout.send({ allBut: id('ann') }, event(1), 9);
+  fanout.send({ allBut: null }, event(2), 9);
+  expect(delivered).toEqual([]);
+  clock.turn();
+  expect(delivered).toEqual([
+    { to: ['ann'], frames: [{ data: `[${E(2)}]`, droppable: false }] },
+    { to: ['bob', 'cat'], frames: [{ data: `[${E(1)},${E(2)}]`, droppable: false }] },
+  ]);
+});
+
+test('[FO2] a message is for those who were there when it was decided', () => {
+  const room = aRoom('ann');
+  const { fanout, turn } = fanoutOf(room);
+  const { decision } = room;
+  join(room, newcomer('late'));
+  fanout.send({ allBut: null }, event(1), decision + 1); // decided before the one that follows, told after
+  join(room, newcomer('later'));
+  fanout.send({ allBut: null }, event(2), room.decision + 1);
+  expect(turn()).toEqual({ ann: [`[${E(1)},${E(2)}]`], late: [`[${E(2)}]`], later: [`[${E(2)}]`] });
+});
+
+test('[FO3] ops reach a session only if decided after its FETCH_STORAGE (protocol 4.4)', () => {
+  const room = aRoom('ann', 'bob');
+  const { fanout, turn } = fanoutOf(room);
+  say(room, { type: 'storage.fetch', from: id('bob') });
+  const ops = { type: 'storage.ops', ops: [] } as const;
+  fanout.send({ storageBut: id('ann') }, ops, room.decision);
+  expect(turn()).toEqual({});
+  fanout.send({ storageBut: id('ann') }, ops, room.decision + 1);
+  expect(turn()).toEqual({ bob: ['[{"type":201,"ops":[]}]'] });
+});
+
+test('[FO4] ROOM_STATE and rejections stand alone, in order', () => {
+  const room = aRoom('ann');
+  const { fanout, turn } = fanoutOf(room);
+  const only = { only: id('ann') };
+  fanout.send(only, event(1), 9);
+  fanout.send(only, { type: 'storage.rejected', opIds: ['1:1'], reason: 'no' }, 9);
+  fanout.send(only, event(2), 9);
+  expect(turn()).toEqual({ ann: [`[${E(1)}]`, '{"type":299,"opIds":["1:1"],"reason":"no"}', `[${E(2)}]`] });
+});
+
+test('[FO5] only a frame of nothing but presence patches may be dropped', () => {
+  const room = aRoom('ann');
+  const { fanout, clock, delivered } = fanoutOf(room);
+  const patch = { type: 'presence', actor: 1, data: {}, targetActor: null } as const;
+  fanout.send({ allBut: null }, patch, 9);
+  clock.turn();
+  fanout.send({ allBut: null }, patch, 9);
+  fanout.send({ allBut: null }, { ...patch, targetActor: -1 }, 9);
+  clock.turn();
+  expect(delivered.map(({ frames }) => frames.map(({ droppable }) => droppable))).toEqual([[true], [false]]);
+});
+
+test('[FO6] Yjs clients get one frame a message, and nothing of what only the SDK understands', () => {
+  const room = aRoom(newcomer('ann', { kind: 'yjs' }));
+  const { fanout, clock, delivered } = fanoutOf(room);
+  fanout.send({ allBut: null }, event(1), 9);
+  fanout.send({ ydocBut: null, guid: '' }, { type: 'ydoc.update', guid: '', update: new Uint8Array([1, 2]), hash: '' }, 9);
+  fanout.send({ ydocBut: null, guid: 'sub' }, { type: 'ydoc.update', guid: 'sub', update: new Uint8Array([3]), hash: '' }, 9);
+  clock.turn();
+  expect(delivered).toEqual([{ to: ['ann'], frames: [{ data: new Uint8Array([0, 2, 2, 1, 2]), droppable: false }] }]);
+});

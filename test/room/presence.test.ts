@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { aRoom, id, join, LIMITS, messages, newcomer, presence, say } from '../support/a-room.ts';
+
+test('[PR1] a patch goes to all others without targetActor; a full presence with it', () => {
+  const room = aRoom('ann', 'bob');
+  expect(presence(room, 'ann', { x: 1 })).toEqual([
+    { type: 'send', to: { allBut: 'ann' }, when: 'now', message: { type: 'presence', actor: 1, data: { x: 1 }, targetActor: null } },
+  ]);
+  expect(presence(room, 'ann', { x: 1 }, -1)).toMatchObject([{ to: { allBut: 'ann' }, message: { targetActor: -1 } }]);
+  expect(presence(room, 'ann', { x: 1 }, 2)).toMatchObject([{ to: { only: 'bob' }, message: { targetActor: 2 } }]);
+});
+
+test('[PR2] a presence for somebody who has left goes nowhere', () => {
+  expect(presence(aRoom('ann'), 'ann', { x: 1 }, 7)).toEqual([]);
+});
+
+test('[PR3] patches are merged key by key; a full presence replaces', () => {
+  const room = aRoom('ann');
+  presence(room, 'ann', { x: 1, y: 1 }, -1);
+  presence(room, 'ann', { y: 2, z: null });
+  expect(room.sessions.get(id('ann'))!.presence).toEqual({ x: 1, y: 2, z: null });
+  presence(room, 'ann', { q: 1 }, -1);
+  expect(room.sessions.get(id('ann'))!.presence).toEqual({ q: 1 });
+});
+
+test('[PR4] a presence of the largest size passes, one byte more is refused', () => {
+  const room = aRoom('ann');
+  const sized = (bytes: number) => ({ x: 'a'.repeat(bytes - '{"x":""}'.length) });
+  expect(presence(room, 'ann', sized(LIMITS.presenceBytesMax))).toHaveLength(1);
+  expect(() => presence(room, 'ann', sized(LIMITS.presenceBytesMax + 1))).toThrow(expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE' }));
+});
+
+test('[PR5] an event goes to all but its sender; one from REST to everybody, as actor -1', () => {
+  const room = aRoom('ann');
+  expect(say(room, { type: 'event.broadcast', from: id('ann'), event: 5 })[0]).toMatchObject({ to: { allBut: 'ann' }, message: { actor: 1, event: 5 } });
+  expect(say(room, { type: 'event.broadcast', from: null, event: null })[0]).toMatchObject({ to: { allBut: null }, message: { actor: -1, event: null } });
+});
+
+const set = { type: 'presence.set', userId: 'bot', data: { x: 1 }, info: { name: 'Bot' }, ttlMs: 2_000 } as const;
+
+test('[PR6] a presence set over REST is a user until its time is up, and not a moment longer', () => {
+  const room = aRoom('ann');
+  expect(messages(say(room, set, 1_000))).toEqual([
+    { type: 'user.joined', actor: 2, user: { id: 'bot', info: { name: 'Bot' }, scopes: ['*:write'] } },
+    { type: 'presence', actor: 2, data: { x: 1 }, targetActor: -1 },
+  ]);
+  expect(say(room, { type: 'clock.tick' }, 2_999)).toEqual([]);
+  expect(messages(say(room, { type: 'clock.tick' }, 3_000))).toEqual([{ type: 'user.left', actor: 2 }]);
+  expect(say(room, { type: 'clock.tick' }, 3_001)).toEqual([]);
+});
+
+test('[PR7] setting it again replaces the data and restarts the time, under the same number', () => {
+  const room = aRoom('ann');
+  say(room, set, 1_000);
+  expect(messages(say(room, { ...set, data: { y: 2 } }, 2_000))).toEqual([{ type: 'presence', actor: 2, data: { y: 2 }, targetActor: -1 }]);
+  expect(say(room, { type: 'clock.tick' }, 3_999)).toEqual([]);
+});
+
+test('[PR8] who joins later is told of it too, because nobody else will', () => {
+  const room = aRoom('ann');
+  say(room, set, 1_000);
+  const told = messages(join(room, newcomer('bob')));
+  expect(told).toContainEqual({ type: 'presence', actor: 2, data: { x: 1 }, targetActor: 3 });
+});
+
+test('[PR9] active users are listed with number, id and info', () => {
+  const room = aRoom(newcomer('ann', { info: { name: 'Ann' } }), newcomer('x', { userId: null }));
+  expect(say(room, { type: 'users.list' })).toEqual([
+    {
+      type: 'reply',
+      when: 'now',
+      value: [
+        { type: 'user', id: 'ann', connectionId: 1, info: { name: 'Ann' } },
+        { type: 'user', id: null, connectionId: 2, info: {} },
+      ],
+    },
+  ]);
+});

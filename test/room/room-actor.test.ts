@@ -1,0 +1,242 @@
+import { expect, test } from 'vitest';
+import * as Y from 'yjs';
+import { asIncarnation, asRoomId } from '../../src/base/ids.ts';
+import { silentLog } from '../../src/base/observe.ts';
+import { sha256Base64 } from '../../src/base/sha256.ts';
+import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
+import type { SnapshotSave } from '../../src/kernel/persistence/snapshots.ts';
+import { decodeRecords } from '../../src/room/journal-record.ts';
+import { emptyRoom } from '../../src/room/room.ts';
+import { RoomActor } from '../../src/room/room-actor.ts';
+import type { Command } from '../../src/room/shapes.ts';
+import { replayRecord, restoreSnapshot } from '../../src/room/snapshot.ts';
+import { id, LIMITS, newcomer } from '../support/a-room.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A live room whose journal answers when told. */
+function anActor(policy: Partial<{ snapshotAfterChanges: number; pendingBytesMax: number }> = {}) {
+  const clock = manualClock();
+  const appends: { entry: JournalEntry; answer: (outcome: AppendOutcome) => void; fail: (error: Error) => void }[] = [];
+  const saves: SnapshotSave[] = [];
+  const trims: number[] = [];
+  const releases: unknown[] = [];
+  const sent: string[] = [];
+  const closed: { to: readonly string[]; code: string }[] = [];
+  let lost = 0;
+  const room = emptyRoom(asRoomId('room'), { from: 1, to: 1_001 });
+  const actor = new RoomActor(
+    {
+      clock,
+      journal: {
+        append: (entry) => new Promise((resolve, reject) => appends.push({ entry, answer: resolve, fail: reject })),
+        readAfter: async () => [],
+        trim: async (_, version) => void trims.push(version),
+      },
+      snapshots: {
+        load: async () => null,
+        save: async (snapshot) => {
+          saves.push(snapshot);
+          return 'saved';
+        },
+      },
+      ownership: {
+        incarnation: asIncarnation('w'),
+        claim: async () => ({ refused: 'gone' }),
+        release: async (_, options) => void releases.push(options),
+      },
+      deliver: (to, frames) => sent.push(...to.flatMap((session) => frames.map(({ data }) => `${session} ${data}`))),
+      closeSessions: (to, refusal) => closed.push({ to, code: refusal.code }),
+      log: silentLog,
+      policy: { ...LIMITS, pendingBytesMax: 1_000_000, snapshotAfterChanges: 1_000, snapshotAfterBytes: 1_000_000, snapshotEveryMs: 60_000, idleMs: 60_000, ...policy },
+    },
+    { room, ground: { stream: 5, epoch: 3, snapshotVersion: 0 }, onLost: () => (lost += 1) },
+  );
+  return { actor, clock, appends, saves, trims, releases, sent, closed, room, lost: () => lost };
+}
+
+/** ann and bob, both with Storage; nothing of that waits for the journal. */
+function withPeople(world: ReturnType<typeof anActor>) {
+  for (const name of ['ann', 'bob']) {
+    world.actor.tell({ type: 'session.join', newcomer: newcomer(name) });
+    world.actor.tell({ type: 'storage.fetch', from: id(name) });
+  }
+  world.clock.turn();
+  world.sent.splice(0);
+  return world;
+}
+
+const set = (from: string, op: number, value: number): Command => ({
+  type: 'storage.change',
+  from: id(from),
+  ops: [{ type: 3, id: 'root', opId: `1:${op}`, data: { a: value } }],
+});
+
+test('[GA1] neither the ack nor what others are told of an op leaves before its commit', async () => {
+  const { actor, clock, appends, sent } = withPeople(anActor());
+  actor.tell(set('ann', 1, 1));
+  clock.turn();
+  expect(sent).toEqual([]);
+  expect(appends).toHaveLength(1);
+  expect(appends[0]!.entry).toMatchObject({ stream: 5, epoch: 3, version: 1, count: 1 });
+  appends[0]!.answer('committed');
+  await settled();
+  clock.turn();
+  expect(sent).toEqual([
+    'ann [{"type":201,"ops":[{"type":3,"id":"root","opId":"1:1","data":{"a":1}}]}]',
+    'bob [{"type":201,"ops":[{"type":3,"id":"root","data":{"a":1}}]}]',
+  ]);
+});
+
+test('[GA2] one append is under way at a time; what gathers meanwhile is the next entry, and the gate opens in order', async () => {
+  const { actor, clock, appends, sent } = withPeople(anActor());
+  actor.tell(set('ann', 1, 1));
+  actor.tell(set('ann', 2, 2));
+  actor.tell(set('ann', 3, 3));
+  expect(appends.map(({ entry }) => [entry.version, entry.count])).toEqual([[1, 1]]);
+  appends[0]!.answer('committed');
+  await settled();
+  clock.turn();
+  expect(appends.map(({ entry }) => [entry.version, entry.count])).toEqual([[1, 1], [3, 2]]);
+  expect(sent).toHaveLength(2);
+  appends[1]!.answer('committed');
+  await settled();
+  clock.turn();
+  expect(sent).toHaveLength(4);
+});
+
+test('[GA3] presence, joins and Yjs updates do not wait; Yjs state vectors and REST answers do', async () => {
+  const { actor, clock, appends, sent } = withPeople(anActor());
+  actor.tell({ type: 'ydoc.fetch', from: id('bob'), guid: '', vector: new Uint8Array([0]) });
+  clock.turn();
+  sent.splice(0);
+  actor.tell(set('ann', 1, 1));
+  actor.tell({ type: 'presence.patch', from: id('ann'), data: { x: 1 }, targetActor: null });
+  const update = new Uint8Array([1, 1, 5, 0, 4, 1, 1, 116, 1, 97, 0]); // client 5 types "a" into the text "t"
+  actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update });
+  actor.tell({ type: 'ydoc.fetch', from: id('ann'), guid: '', vector: new Uint8Array([0]) });
+  let read: unknown = null;
+  void actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' }).then((text) => (read = text));
+  clock.turn();
+  await settled();
+  expect(sent.map((line) => line.slice(0, 16))).toEqual(['bob [{"type":100']);
+  expect(sent[0]).toContain('"type":300');
+  expect(read).toBeNull();
+  appends[0]!.answer('committed');
+  await settled();
+  appends[1]!.answer('committed');
+  await settled();
+  clock.turn();
+  expect(read).toBe('{"a":1}');
+  expect(sent.filter((line) => line.startsWith('ann') && line.includes('"isSync":true'))).toHaveLength(1);
+});
+
+test('[GA4] a fenced append drops the room: nobody is told, REST callers may retry, clients come back', async () => {
+  const world = withPeople(anActor());
+  const { actor, clock, appends, sent, closed } = world;
+  actor.tell(set('ann', 1, 1));
+  const answer = actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' });
+  appends[0]!.answer('fenced');
+  await expect(answer).rejects.toMatchObject({ code: 'ROOM_MOVED', retry: true });
+  clock.turn();
+  expect(sent).toEqual([]);
+  expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'ROOM_MOVED' }]);
+  expect(world.lost()).toBe(1);
+  expect(() => actor.act({ type: 'room.touch' })).toThrow(expect.objectContaining({ code: 'ROOM_MOVED' }));
+});
+
+test('[GA5] an append that fails does the same: state that cannot be written down is not state', async () => {
+  const { actor, appends, closed, lost } = withPeople(anActor());
+  actor.tell(set('ann', 1, 1));
+  appends[0]!.fail(new Error('disk on fire'));
+  await settled();
+  expect(closed).toHaveLength(1);
+  expect(lost()).toBe(1);
+});
+
+test('[GA6] writes are refused while too much waits for the journal, and again taken afterwards', async () => {
+  const { actor, appends } = withPeople(anActor({ pendingBytesMax: 10 }));
+  const write = (): Promise<unknown> => actor.act({ type: 'storage.patch', operations: [{ op: 'add', path: '/a', value: 1 }] });
+  const first = write();
+  expect(write).toThrow(expect.objectContaining({ code: 'ROOM_OVERLOADED' }));
+  appends[0]!.answer('committed');
+  await first;
+  void write();
+  expect(appends).toHaveLength(2);
+});
+
+test('[GA7] a refused message closes the socket of its sender and nobody else', () => {
+  const { actor, closed } = withPeople(anActor());
+  actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update: new Uint8Array([255, 255, 255, 255]) });
+  expect(closed).toEqual([{ to: ['ann'], code: 'YJS_UPDATE_INVALID' }]);
+});
+
+test('[SN-R1] a snapshot is taken at the moment, saved only once that moment is durable, and leaves the older one its journal', async () => {
+  const { actor, appends, saves, trims } = withPeople(anActor({ snapshotAfterChanges: 1 }));
+  actor.tell(set('ann', 1, 1));
+  actor.tell(set('ann', 2, 2));
+  appends[0]!.answer('committed');
+  await settled();
+  expect(saves).toEqual([]); // version 2 is decided, not yet durable
+  appends[1]!.answer('committed');
+  await settled();
+  expect(saves).toMatchObject([{ stream: 5, epoch: 3, version: 2 }]);
+  expect(trims).toEqual([]);
+  actor.tell(set('ann', 3, 3));
+  appends[2]!.answer('committed');
+  await settled();
+  expect(saves.map(({ version }) => version)).toEqual([2, 3]);
+  expect(trims).toEqual([2]);
+});
+
+test('[SN-R2] snapshot and journal make the same room again', async () => {
+  const { actor, appends, saves, room } = withPeople(anActor({ snapshotAfterChanges: 1 }));
+  actor.tell(set('ann', 1, 1));
+  appends[0]!.answer('committed');
+  await settled();
+  actor.tell(set('ann', 2, 2));
+  actor.tell({ type: 'ydoc.change', from: null, guid: 'sub', update: new Uint8Array([1, 1, 5, 0, 4, 1, 1, 116, 1, 97, 0]) });
+  appends[1]!.answer('committed');
+  await settled();
+  const again = emptyRoom(room.id, { from: 1_001, to: 2_001 });
+  restoreSnapshot(again, saves[0]!);
+  for (const { entry } of appends.slice(1)) for (const record of decodeRecords(entry.payload)) replayRecord(again, record);
+  expect(again.version).toBe(room.version);
+  expect(Object.fromEntries(again.storage.root.data)).toEqual({ a: 2 });
+  expect([...again.ydocs.keys()]).toEqual(['sub']);
+});
+
+test('[SN-R3] stopping writes down what is decided, then gives the room up with the numbers it did not use', async () => {
+  const { actor, appends, saves, releases, closed } = withPeople(anActor());
+  actor.tell(set('ann', 1, 1));
+  const stopped = actor.stop();
+  expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'SERVER_STOPPING' }]);
+  appends[0]!.answer('committed');
+  await stopped;
+  expect(saves).toMatchObject([{ version: 1 }]);
+  expect(releases).toEqual([{ epoch: 3, numbersNext: 3 }]);
+});
+
+test('[YH1] the hash that SDK clients take for "saved" comes once for a burst, and only when durable', async () => {
+  const { actor, clock, appends, sent } = withPeople(anActor());
+  actor.tell({ type: 'ydoc.fetch', from: id('ann'), guid: '', vector: new Uint8Array([0]) });
+  clock.turn();
+  sent.splice(0);
+  const doc = new Y.Doc();
+  doc.on('update', (update: Uint8Array) => actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update }));
+  for (const letter of 'burst') doc.getText('t').insert(doc.getText('t').length, letter);
+  clock.advance(100);
+  clock.turn();
+  expect(sent).toEqual([]);
+  appends[0]!.answer('committed');
+  await settled();
+  clock.turn();
+  expect(sent).toEqual([]); // four of the five letters are in the next entry
+  appends[1]!.answer('committed');
+  await settled();
+  clock.turn();
+  expect(sent).toHaveLength(1);
+  expect(sent[0]).toContain(`"remoteSnapshotHash":"${sha256Base64(Y.encodeSnapshot(Y.snapshot(doc)))}"`);
+  expect(sent[0]).toMatch(/^ann \[\{"type":300,"update":"AAA=","isSync":false,"stateVector":null,"v2":false,"remoteSnapshotHash":".+"\}\]$/);
+});

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { NO_PERMISSIONS } from '../../src/protocol/permissions.ts';
+import { aRoom, id, join, LIMITS, messages, newcomer, say } from '../support/a-room.ts';
+
+test('[SE1] a newcomer learns its actor and who is there; the others learn of it, and nobody waits for the journal', () => {
+  const room = aRoom('ann');
+  const effects = join(room, newcomer('bob', { info: { name: 'Bob' } }));
+  expect(effects.slice(0, 2)).toEqual([
+    {
+      type: 'send',
+      to: { only: 'bob' },
+      when: 'now',
+      message: { type: 'room.state', actor: 2, scopes: ['*:write'], users: { 1: { id: 'ann', scopes: ['*:write'] } } },
+    },
+    { type: 'send', to: { allBut: 'bob' }, when: 'now', message: { type: 'user.joined', actor: 2, user: { id: 'bob', info: { name: 'Bob' }, scopes: ['*:write'] } } },
+  ]);
+});
+
+test('[SE2] an anonymous user has neither id nor info', () => {
+  const [, joined] = join(aRoom(), newcomer('x', { userId: null }));
+  expect(messages([joined!])).toEqual([{ type: 'user.joined', actor: 1, user: { scopes: ['*:write'] } }]);
+});
+
+test('[SE3] an actor number is never given twice, also after its holder left', () => {
+  const room = aRoom('ann', 'bob');
+  say(room, { type: 'session.leave', sessionId: id('bob') });
+  join(room, newcomer('cat'));
+  expect([...room.sessions.values()].map(({ actor }) => actor)).toEqual([1, 3]);
+});
+
+test('[SE4] numbers beyond the block of the claim are written down first, and told only then', () => {
+  const room = aRoom('ann');
+  room.numbers.next = room.numbers.reservedTo - 1;
+  expect(join(room, newcomer('last')).map(({ type }) => type)).not.toContain('journal');
+  const effects = join(room, newcomer('first beyond'));
+  expect(effects[0]).toEqual({ type: 'journal', record: { kind: 'numbers', upTo: 2_001 } });
+  expect(effects[1]).toMatchObject({ when: 'durable', message: { type: 'room.state', actor: 1_001 } });
+  expect(room.version).toBe(1);
+  expect(join(room, newcomer('second beyond'))[0]).toMatchObject({ when: 'durable', message: { actor: 1_002 } });
+});
+
+test('[SE5] a full room refuses one more, and takes it when somebody has left', () => {
+  const people = Array.from({ length: LIMITS.connectionsMax }, (_, index) => `p${index}`);
+  const room = aRoom(...people);
+  expect(() => join(room, newcomer('late'))).toThrow(expect.objectContaining({ code: 'ROOM_FULL', close: 4005 }));
+  say(room, { type: 'session.leave', sessionId: id('p0') });
+  expect(join(room, newcomer('late'))).not.toEqual([]);
+});
+
+test('[SE6] who may not read the room does not get in', () => {
+  expect(() => join(aRoom(), newcomer('x', { permissions: NO_PERMISSIONS }))).toThrow(expect.objectContaining({ code: 'UNAUTHORIZED_ROOM_ACCESS' }));
+});
+
+test('[SE7] leaving is told once, and to those who stay', () => {
+  const room = aRoom('ann', 'bob');
+  const leave = { type: 'session.leave', sessionId: id('bob') } as const;
+  expect(say(room, leave)).toEqual([{ type: 'send', to: { allBut: 'bob' }, when: 'now', message: { type: 'user.left', actor: 2 } }]);
+  expect(say(room, leave)).toEqual([]);
+});
+
+test('[SE8] lost access closes a live session; changed access acts from the next message on', () => {
+  const room = aRoom('ann');
+  const permit = (permissions: typeof NO_PERMISSIONS) => say(room, { type: 'session.permit', sessionId: id('ann'), permissions });
+  expect(permit({ ...NO_PERMISSIONS, room: 'read' })).toEqual([]);
+  expect(() => say(room, { type: 'storage.fetch', from: id('ann') })).toThrow(expect.objectContaining({ code: 'UNAUTHORIZED_ROOM_ACCESS' }));
+  expect(permit(NO_PERMISSIONS)).toEqual([{ type: 'close', session: 'ann', code: 'UNAUTHORIZED_ROOM_ACCESS', facts: {}, when: 'now' }]);
+});
+
+test('[SE9] a session that the room does not know is asked to come back', () => {
+  expect(() => say(aRoom(), { type: 'storage.fetch', from: id('ghost') })).toThrow(expect.objectContaining({ code: 'KICKED' }));
+});
