@@ -3,11 +3,12 @@
  *
  * Start goes from the ground up (database, rooms, server), stop the other way round.
  */
+
+import { chooseServer } from './adapters/server-choice.ts';
 import { openDatabase } from './app/database.ts';
 import { keysFor } from './app/keys.ts';
 import { restApi } from './app/rest.ts';
 import { startRooms } from './app/rooms.ts';
-import { chooseServer } from './adapters/server-choice.ts';
 import type { Log } from './base/observe.ts';
 import type { Settings } from './config.ts';
 import { Gateway } from './room/gateway.ts';

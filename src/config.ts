@@ -12,55 +12,118 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 
 const text = (description: string, options: object = {}) => Type.String({ description, ...options });
-const count = (description: string, options: { default: number; minimum: number; maximum: number }) => Type.Integer({ description, ...options });
+const count = (description: string, options: { default: number; minimum: number; maximum: number }) =>
+  Type.Integer({ description, ...options });
 
 /** The table. `default` absent: the setting is optional and has none. */
 export const SETTINGS = {
   PORT: count('Port for clients: REST, WebSockets, health. 0 takes a free one.', { default: 8080, minimum: 0, maximum: 65_535 }),
   HOST: text('Address to listen on. 127.0.0.1 keeps other machines out.', { default: '0.0.0.0' }),
-  PUBLIC_URL: Type.Optional(text('Address under which clients reach this server, as printed and used in signed URLs. Default: http://localhost:PORT.')),
+  PUBLIC_URL: Type.Optional(
+    text('Address under which clients reach this server, as printed and used in signed URLs. Default: http://localhost:PORT.'),
+  ),
   DATA_DIR: text('Folder of the embedded mode: private Postgres, blobs, development keys.', { default: '.atrium' }),
   DATABASE_URL: Type.Optional(text('A Postgres (14 or later) to use instead of the private one.')),
-  DATABASE_POOL_MAX: count('Connections to Postgres. Too few: reads queue behind writes. Too many: Postgres spends itself on switching.', {
-    default: 10, minimum: 3, maximum: 100,
-  }),
-  SECRET_KEY: Type.Optional(text('Key of your back end, sk_…; whoever has it may do everything.', { pattern: '^sk_[\\w-]{16,128}$' })),
-  PUBLIC_KEY: Type.Optional(text('Key for browsers, pk_…; it opens rooms whose default access is open.', { pattern: '^pk_[\\w-]{8,128}$' })),
+  DATABASE_POOL_MAX: count(
+    'Connections to Postgres. Too few: reads queue behind writes. Too many: Postgres spends itself on switching.',
+    {
+      default: 10,
+      minimum: 3,
+      maximum: 100,
+    },
+  ),
+  SECRET_KEY: Type.Optional(
+    text('Key of your back end, sk_…; whoever has it may do everything.', { pattern: '^sk_[\\w-]{16,128}$' }),
+  ),
+  PUBLIC_KEY: Type.Optional(
+    text('Key for browsers, pk_…; it opens rooms whose default access is open.', { pattern: '^pk_[\\w-]{8,128}$' }),
+  ),
   PROJECT_ID: text('Name of this installation in tokens and webhooks.', { default: 'atrium', pattern: '^[\\w-]{1,64}$' }),
   STORAGE_TYPE_KEY: Type.Union([Type.Literal('serviceType'), Type.Literal('liveblocksType')], {
-    default: 'serviceType', description: 'Name of the kind field in Storage documents that are read; the SDKs expect liveblocksType. Both are understood when written.',
+    default: 'serviceType',
+    description:
+      'Name of the kind field in Storage documents that are read; the SDKs expect liveblocksType. Both are understood when written.',
   }),
-  LOG_LEVEL: Type.Union(LOG_LEVELS.map((level) => Type.Literal(level)), { default: 'info', description: 'Least severe line that is logged.' }),
-  TOKEN_LIFETIME_SECONDS: count('Validity of access and ID tokens. Shorter: lost rights act sooner, clients ask your back end more often.', {
-    default: 3_600, minimum: 60, maximum: 86_400,
+  LOG_LEVEL: Type.Union(
+    LOG_LEVELS.map((level) => Type.Literal(level)),
+    { default: 'info', description: 'Least severe line that is logged.' },
+  ),
+  TOKEN_LIFETIME_SECONDS: count(
+    'Validity of access and ID tokens. Shorter: lost rights act sooner, clients ask your back end more often.',
+    {
+      default: 3_600,
+      minimum: 60,
+      maximum: 86_400,
+    },
+  ),
+  CONNECTIONS_MAX: count('Sockets on one worker; more are asked to come back later.', {
+    default: 20_000,
+    minimum: 1,
+    maximum: 1_000_000,
   }),
-  CONNECTIONS_MAX: count('Sockets on one worker; more are asked to come back later.', { default: 20_000, minimum: 1, maximum: 1_000_000 }),
-  CONNECTIONS_PER_ROOM_MAX: count('Sockets in one room; more are told that it is full.', { default: 1_000, minimum: 1, maximum: 100_000 }),
-  MESSAGES_PER_SECOND_MAX: count('Frames a second from one connection, on average. Lower than an SDK at throttle 16 ms sends, and good clients are closed.', {
-    default: 100, minimum: 10, maximum: 100_000,
+  CONNECTIONS_PER_ROOM_MAX: count('Sockets in one room; more are told that it is full.', {
+    default: 1_000,
+    minimum: 1,
+    maximum: 100_000,
   }),
+  MESSAGES_PER_SECOND_MAX: count(
+    'Frames a second from one connection, on average; four times as many at once. Lower than a program that edits a Yjs document sends, and good clients are closed.',
+    {
+      default: 500,
+      minimum: 10,
+      maximum: 100_000,
+    },
+  ),
   FRAME_BYTES_MAX: count('Longest WebSocket frame from a client; a longer one closes the socket (1009).', {
-    default: 10 * MIB, minimum: 64 * KIB, maximum: 100 * MIB,
+    default: 10 * MIB,
+    minimum: 64 * KIB,
+    maximum: 100 * MIB,
   }),
   BODY_BYTES_MAX: count('Longest JSON body of a request.', { default: 10 * MIB, minimum: 64 * KIB, maximum: 100 * MIB }),
   PRESENCE_BYTES_MAX: count('Size of one presence update as JSON.', { default: 64 * KIB, minimum: KIB, maximum: MIB }),
-  SEND_BUFFER_BYTES_MAX: count('Bytes waiting for a slow reader before its socket is closed; it comes back and reads the state afresh.', {
-    default: 2 * MIB, minimum: 64 * KIB, maximum: 64 * MIB,
-  }),
+  SEND_BUFFER_BYTES_MAX: count(
+    'Bytes waiting for a slow reader before its socket is closed; it comes back and reads the state afresh.',
+    {
+      default: 2 * MIB,
+      minimum: 64 * KIB,
+      maximum: 64 * MIB,
+    },
+  ),
   PENDING_BYTES_PER_ROOM_MAX: count('Bytes of one room that may wait for the database before its writes are refused.', {
-    default: 8 * MIB, minimum: 256 * KIB, maximum: 256 * MIB,
+    default: 8 * MIB,
+    minimum: 256 * KIB,
+    maximum: 256 * MIB,
   }),
-  IDLE_CONNECTION_SECONDS: count('Silence after which a socket counts as dead. SDK clients speak every 30 s, hidden tabs every 60 s.', {
-    default: 95, minimum: 35, maximum: 3_600,
-  }),
+  IDLE_CONNECTION_SECONDS: count(
+    'Silence after which a socket counts as dead. SDK clients speak every 30 s, hidden tabs every 60 s.',
+    {
+      default: 95,
+      minimum: 35,
+      maximum: 3_600,
+    },
+  ),
   IDLE_ROOM_SECONDS: count('How long a room that everybody left stays in memory.', { default: 60, minimum: 1, maximum: 86_400 }),
-  SNAPSHOT_AFTER_CHANGES: count('Changes of a room after which its state is saved whole; the journal covers what came since. Fewer: more writes, faster start of a room.', {
-    default: 500, minimum: 10, maximum: 100_000,
+  SNAPSHOT_AFTER_CHANGES: count(
+    'Changes of a room after which its state is saved whole; the journal covers what came since. Fewer: more writes, faster start of a room.',
+    {
+      default: 500,
+      minimum: 10,
+      maximum: 100_000,
+    },
+  ),
+  SNAPSHOT_AFTER_BYTES: count('Journal bytes of a room after which its state is saved whole.', {
+    default: MIB,
+    minimum: 64 * KIB,
+    maximum: 64 * MIB,
   }),
-  SNAPSHOT_AFTER_BYTES: count('Journal bytes of a room after which its state is saved whole.', { default: MIB, minimum: 64 * KIB, maximum: 64 * MIB }),
-  SNAPSHOT_EVERY_SECONDS: count('Longest time a changed room goes without a snapshot. It loses nothing to wait, the journal covers the gap.', {
-    default: 60, minimum: 1, maximum: 3_600,
-  }),
+  SNAPSHOT_EVERY_SECONDS: count(
+    'Longest time a changed room goes without a snapshot. It loses nothing to wait, the journal covers the gap.',
+    {
+      default: 60,
+      minimum: 1,
+      maximum: 3_600,
+    },
+  ),
   NODE_ENV: Type.Optional(text('production: refuse to start with missing or development keys.')),
 } as const satisfies Record<string, TSchema>;
 
@@ -73,7 +136,10 @@ const check = Compile(Settings);
  * Settings from a preset file's content (or none) and the environment; text becomes numbers where the table says so.
  * @throws an Error whose message is one sentence for the person who starts the server.
  */
-export function readSettings(environment: Readonly<Record<string, string | undefined>>, preset: Readonly<Record<string, unknown>> = {}): Settings {
+export function readSettings(
+  environment: Readonly<Record<string, string | undefined>>,
+  preset: Readonly<Record<string, unknown>> = {},
+): Settings {
   const values: Record<string, unknown> = {};
   for (const [name, schema] of Object.entries<TSchema>(SETTINGS)) {
     const given = environment[name];

@@ -1,7 +1,7 @@
 /** Reads the settings, starts the app, says how to use it, drains on SIGTERM. Nothing else. */
 import { readFileSync } from 'node:fs';
-import { startApp } from './app.ts';
 import { welcome } from './app/welcome.ts';
+import { startApp } from './app.ts';
 import { systemClock } from './base/clock.ts';
 import { makeLog } from './base/observe.ts';
 import { StartRefused } from './base/start-refused.ts';
@@ -29,8 +29,11 @@ async function main(): Promise<void> {
 
 function settingsOrExit(): Settings {
   try {
-    const file = process.env['CONFIG_FILE'];
-    return readSettings(process.env, file === undefined ? {} : (JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>));
+    const file = process.env.CONFIG_FILE;
+    return readSettings(
+      process.env,
+      file === undefined ? {} : (JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>),
+    );
   } catch (error) {
     return endWith(error instanceof Error ? error.message : String(error));
   }

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ERRORS } from '../src/base/errors.ts';
+import { configReadme } from './support/config-readme.ts';
 import { FILE_LINES_MAX, type SourceFile, violationsOf } from './support/house-rules.ts';
 
 function sources(): SourceFile[] {
@@ -52,4 +53,8 @@ test('[HO4] every error has a status and a close code that clients understand, a
     expect([1008, 1009, 1011, 1012, 1013].includes(entry.close) || (entry.close >= 4000 && entry.close <= 4999)).toBe(true);
     expect(entry.suggestion).toMatch(/\.$/);
   }
+});
+
+test('[HO5] config/README.md lists every setting with default, limits and meaning (vitest -u writes it)', async () => {
+  await expect(configReadme()).toMatchFileSnapshot('../config/README.md');
 });

@@ -57,11 +57,19 @@ export class DiskBlobs implements Blobs {
     await rm(this.#pathOf(key), { force: true });
   }
 
-  async presign(key: string, { validMs, fileName, mimeType }: { validMs: number; fileName: string; mimeType: string }): Promise<string> {
+  async presign(
+    key: string,
+    { validMs, fileName, mimeType }: { validMs: number; fileName: string; mimeType: string },
+  ): Promise<string> {
     mustBeKey(key);
     const { clock, secret, publicUrl } = this.#options;
     const grant = { key, expiresAtMs: clock.nowMs() + validMs, fileName, mimeType };
-    const query = new URLSearchParams({ expires: String(grant.expiresAtMs), name: fileName, type: mimeType, signature: sign(grant, secret) });
+    const query = new URLSearchParams({
+      expires: String(grant.expiresAtMs),
+      name: fileName,
+      type: mimeType,
+      signature: sign(grant, secret),
+    });
     return `${publicUrl()}/blobs/${key}?${query}`;
   }
 
@@ -86,7 +94,17 @@ export interface BlobGrant {
 }
 
 /** The grant of a URL made by `presign`, from its path after `/blobs/` and its query; null when it was changed or has expired. */
-export function verifyBlobUrl({ key, query, nowMs, secret }: { key: string; query: URLSearchParams; nowMs: number; secret: Uint8Array }): BlobGrant | null {
+export function verifyBlobUrl({
+  key,
+  query,
+  nowMs,
+  secret,
+}: {
+  key: string;
+  query: URLSearchParams;
+  nowMs: number;
+  secret: Uint8Array;
+}): BlobGrant | null {
   const [expires, fileName, mimeType, signature] = ['expires', 'name', 'type', 'signature'].map((name) => query.get(name));
   if (expires == null || fileName == null || mimeType == null || signature == null || !KEY.test(key)) return null;
   const grant = { key, expiresAtMs: Number(expires), fileName, mimeType };
@@ -98,7 +116,9 @@ export function verifyBlobUrl({ key, query, nowMs, secret }: { key: string; quer
 
 /** Over a list in JSON, so that no part can grow into its neighbour. */
 function sign({ key, expiresAtMs, fileName, mimeType }: BlobGrant, secret: Uint8Array): string {
-  return createHmac('sha256', secret).update(JSON.stringify([key, expiresAtMs, fileName, mimeType])).digest('base64url');
+  return createHmac('sha256', secret)
+    .update(JSON.stringify([key, expiresAtMs, fileName, mimeType]))
+    .digest('base64url');
 }
 
 /** Segments of up to 200 letters, digits, `_`, `-` and `.`, none beginning with a dot: no key leaves the directory. */

@@ -81,25 +81,33 @@ async function makeHome({ link, sharedDir, user }: { link: string; sharedDir: st
     if (user === null || (await canEnter(dirname(link), user))) await mkdir(link, { recursive: true });
     else await linkToShared(link, sharedDir);
   }
-  const home = await realpath(link);
-  if (user === null) {
-    await access(home, constants.R_OK | constants.W_OK | constants.X_OK).catch((cause: unknown) => {
-      throw new StartRefused(
-        `The database in ${home} belongs to another user; start Atrium as that user, or give it another DATA_DIR.`,
-        { cause },
-      );
-    });
-    await chmod(home, 0o700);
-    return home;
-  }
+  const home = await realpath(link).catch((cause: unknown) => {
+    throw new StartRefused(
+      `The database that ${link} leads to is gone or out of reach; bring it back, or give this Atrium another DATA_DIR.`,
+      { cause },
+    );
+  });
+  await (user === null ? mustBeOurs(home) : giveTo(user, home));
+  await chmod(home, 0o700);
+  return home;
+}
+
+async function mustBeOurs(home: string): Promise<void> {
+  await access(home, constants.R_OK | constants.W_OK | constants.X_OK).catch((cause: unknown) => {
+    throw new StartRefused(
+      `The database in ${home} belongs to another user; start Atrium as that user, or give it another DATA_DIR.`,
+      { cause },
+    );
+  });
+}
+
+async function giveTo(user: User, home: string): Promise<void> {
   if (!(await canEnter(dirname(home), user))) {
     throw new StartRefused(
       `The user ${user.uid}, who owns the database in ${home}, cannot enter ${dirname(home)}; open that path, or move the database.`,
     );
   }
   await chown(home, user.uid, user.gid);
-  await chmod(home, 0o700);
-  return home;
 }
 
 async function linkToShared(link: string, sharedDir: string): Promise<void> {

@@ -39,6 +39,7 @@ export interface EmbeddedPostgres {
 const SHARED_DIR = '/var/lib/atrium';
 /** Recovery after a crash replays up to max_wal_size, which takes seconds; past this, something else is wrong. */
 const READY_MS_MAX = 120_000;
+/** At first; a Postgres that has to recover is asked less and less often. */
 const LOOK_AGAIN_MS = 15;
 const LOG_BYTES_MAX = 10 * 1024 * 1024;
 /** A setting of our own by which we know our Postgres from one that another Atrium still runs on the same socket. */
@@ -126,23 +127,18 @@ class KeeperEnded extends Error {
   }
 }
 
-async function untilReady({
-  url,
-  startId,
-  keeper,
-  clock,
-}: {
-  url: string;
-  startId: string;
-  keeper: Keeper;
-  clock: Clock;
-}): Promise<void> {
+interface Starting {
+  readonly url: string;
+  readonly startId: string;
+  readonly keeper: Keeper;
+  readonly clock: Clock;
+}
+
+async function untilReady({ url, startId, keeper, clock }: Starting): Promise<void> {
   const giveUpMs = clock.monotonicMs() + READY_MS_MAX;
-  while ((await askStartId(url)) !== startId) {
-    const end = await Promise.race([
-      keeper.exit,
-      new Promise<null>((resolve) => clock.after(LOOK_AGAIN_MS, () => resolve(null))),
-    ]);
+  for (let waitMs = LOOK_AGAIN_MS; (await askStartId(url)) !== startId; waitMs *= 1.1) {
+    const wait = new Promise<null>((resolve) => clock.after(waitMs, () => resolve(null)));
+    const end = await Promise.race([keeper.exit, wait]);
     if (end !== null) throw new KeeperEnded(end);
     if (clock.monotonicMs() > giveUpMs) throw new StartRefused('The embedded Postgres did not become ready within two minutes.');
   }
@@ -163,10 +159,13 @@ async function askStartId(url: string): Promise<string | null> {
   }
 }
 
-async function refusal(
-  code: number | string,
-  { dataDir, place, logFile }: { dataDir: string; place: Place; logFile: LogFile },
-): Promise<StartRefused> {
+interface Failed {
+  readonly dataDir: string;
+  readonly place: Place;
+  readonly logFile: LogFile;
+}
+
+async function refusal(code: number | string, { dataDir, place, logFile }: Failed): Promise<StartRefused> {
   switch (code) {
     case KEEPER_EXIT.inUse:
       return new StartRefused(
@@ -209,8 +208,8 @@ async function openLog(path: string): Promise<LogFile> {
 
 /** In the home directory, unless that path is too long for a socket. */
 async function makeSocketDir({ home, user }: Place): Promise<{ dir: string; remove(): Promise<void> }> {
-  if (Buffer.byteLength(join(home, '.s.PGSQL.5432')) <= SOCKET_PATH_BYTES_MAX)
-    return { dir: home, remove: async () => undefined };
+  const isShort = Buffer.byteLength(join(home, '.s.PGSQL.5432')) <= SOCKET_PATH_BYTES_MAX;
+  if (isShort) return { dir: home, remove: async () => undefined };
   const dir = await mkdtemp(join(tmpdir(), 'atrium-'));
   if (user !== null) await chown(dir, user.uid, user.gid);
   return { dir, remove: () => rm(dir, { recursive: true, force: true }) };

@@ -26,7 +26,9 @@ export class MemoryBus implements Bus {
   }
 
   tell(to: Incarnation, envelope: Envelope): void {
-    this.#deliver(to, envelope).catch((error: unknown) => this.#deps.log.debug({ err: error, kind: envelope.kind }, 'message lost'));
+    this.#deliver(to, envelope).catch((error: unknown) =>
+      this.#deps.log.debug({ err: error, kind: envelope.kind }, 'message lost'),
+    );
   }
 
   async ask(to: Incarnation, envelope: Envelope, { deadlineMs }: { deadlineMs: number }): Promise<unknown> {
@@ -42,7 +44,10 @@ export class MemoryBus implements Bus {
       this.#deps.clock.soon(() => {
         const handler = this.#handlers.get(to);
         if (handler === undefined) reject(new AppError('ROOM_MOVED'));
-        else Promise.resolve().then(() => handler(envelope)).then(resolve, reject);
+        else
+          Promise.resolve()
+            .then(() => handler(envelope))
+            .then(resolve, reject);
       });
     });
   }

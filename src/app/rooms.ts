@@ -43,10 +43,23 @@ interface StartRooms {
 export async function startRooms({ settings, log, keys, database: { db, isPrivate }, publicUrl }: StartRooms): Promise<Rooms> {
   const clock = systemClock;
   const nowIso = (): string => new Date(clock.nowMs()).toISOString();
-  const blobs = new DiskBlobs({ directory: join(settings.DATA_DIR, 'blobs'), publicUrl, secret: tokenKeyFrom(keys.secretKey), clock, random: systemRandom });
+  const blobs = new DiskBlobs({
+    directory: join(settings.DATA_DIR, 'blobs'),
+    publicUrl,
+    secret: tokenKeyFrom(keys.secretKey),
+    clock,
+    random: systemRandom,
+  });
   const journal = new SqlJournal({ db, clock, log });
   const snapshots = new SqlSnapshots({ db, blobs, journal, log });
-  const ownership = await Membership.join({ db, clock, random: systemRandom, log, address: `${settings.HOST}:${settings.PORT}`, onLapsed: () => host.dropAll() });
+  const ownership = await Membership.join({
+    db,
+    clock,
+    random: systemRandom,
+    log,
+    address: `${settings.HOST}:${settings.PORT}`,
+    onLapsed: () => host.dropAll(),
+  });
   if (isPrivate) await ownership.fenceAllOthers();
 
   const host = new ActorHost<Command>({
@@ -55,7 +68,11 @@ export async function startRooms({ settings, log, keys, database: { db, isPrivat
     onError: (error, roomId) => log.error({ err: error, roomId }, 'room failed'),
     load: (key, onLost) => loadRoom(roomDeps, asRoomId(key), onLost),
   });
-  const verifyToken = makeTokenVerifier({ tokenKey: tokenKeyFrom(keys.secretKey), nowMs: () => clock.nowMs(), rememberedMax: REMEMBERED_TOKENS_MAX });
+  const verifyToken = makeTokenVerifier({
+    tokenKey: tokenKeyFrom(keys.secretKey),
+    nowMs: () => clock.nowMs(),
+    rememberedMax: REMEMBERED_TOKENS_MAX,
+  });
   const gateway = new Gateway({
     clock,
     workerName: newId(systemRandom, '', 8),
@@ -85,7 +102,11 @@ export async function startRooms({ settings, log, keys, database: { db, isPrivat
     findStream: async (roomId: RoomId) => (await findRoomForEntry(db, roomId))?.pk ?? null,
   };
   return {
-    door: { ask: (roomId, command) => host.ask(roomId, command), tellIfAwake: (roomId, command) => void host.tell(roomId, command) },
+    door: {
+      ask: (roomId, command) => host.ask(roomId, command),
+      askIfAwake: (roomId, command) => host.askIfAwake(roomId, command),
+      tellIfAwake: (roomId, command) => void host.tell(roomId, command),
+    },
     gateway,
     verifyToken,
     get canServe() {
@@ -119,7 +140,7 @@ function gatewayLimits(settings: Settings): GatewayLimits {
   return {
     connectionsMax: settings.CONNECTIONS_MAX,
     messagesPerSecondMax: settings.MESSAGES_PER_SECOND_MAX,
-    messagesBurstMax: settings.MESSAGES_PER_SECOND_MAX * 2,
+    messagesBurstMax: settings.MESSAGES_PER_SECOND_MAX * 4,
     sendBytesSoftMax: settings.SEND_BUFFER_BYTES_MAX / 4,
     sendBytesHardMax: settings.SEND_BUFFER_BYTES_MAX,
     idleMs: settings.IDLE_CONNECTION_SECONDS * 1_000,

@@ -39,7 +39,7 @@ create index rooms_groups on rooms using gin (groups_accesses);             -- g
 -- and then removes its rows too; an append that comes later finds no row and writes nothing.
 create table actor_owner (
   stream           bigint primary key references rooms (pk) on delete cascade,
-  epoch            bigint not null default 0,   -- raised by every claim, and by nothing else
+  epoch            bigint not null default 0,   -- raised by every claim, and by what takes the room from its owner: delete, rename, organisation
   owner            uuid,                        -- null: nobody; no foreign key, because a claim should lock this one row only
   numbers_next     bigint not null default 1,   -- actor numbers below this are reserved
   snapshot_version bigint not null default 0    -- version of the newest snapshot; only ever rises

@@ -6,9 +6,9 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { fromBase64 } from '../base/binary.ts';
+import { parseBoundedJson } from '../base/bounded-json.ts';
 import { AppError } from '../base/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
-import { parseBoundedJson } from '../base/bounded-json.ts';
 import { checkOps, type Op } from './storage-ops.ts';
 
 export type ClientMessage =
@@ -56,11 +56,13 @@ const CHECKS = new Map(Object.entries(SHAPES).map(([code, shape]) => [Number(cod
 export function decodeSdkFrame(text: string): ClientMessage[] {
   const frame = parseBoundedJson(text);
   const parts = Array.isArray(frame) ? frame : [frame];
-  if (parts.length > MESSAGES_PER_FRAME_MAX) throw new AppError('FRAME_INVALID', { reason: `more than ${MESSAGES_PER_FRAME_MAX} messages in one frame` });
+  if (parts.length > MESSAGES_PER_FRAME_MAX)
+    throw new AppError('FRAME_INVALID', { reason: `more than ${MESSAGES_PER_FRAME_MAX} messages in one frame` });
   const messages: ClientMessage[] = [];
   for (const part of parts) {
-    if (!isJsonObject(part) || typeof part['type'] !== 'number') throw new AppError('FRAME_INVALID', { reason: 'a message is not an object with a numeric type' });
-    const message = decodeMessage(part['type'], part);
+    if (!isJsonObject(part) || typeof part.type !== 'number')
+      throw new AppError('FRAME_INVALID', { reason: 'a message is not an object with a numeric type' });
+    const message = decodeMessage(part.type, part);
     if (message !== null) messages.push(message);
   }
   return messages;
@@ -71,7 +73,9 @@ function decodeMessage(code: number, fields: JsonObject): ClientMessage | null {
   if (check === undefined) return null;
   if (!check.Check(fields)) {
     const [error] = check.Errors(fields);
-    throw new AppError('FRAME_INVALID', { reason: `message ${code}${error?.instancePath ?? ''} ${error?.message ?? 'has the wrong shape'}` });
+    throw new AppError('FRAME_INVALID', {
+      reason: `message ${code}${error?.instancePath ?? ''} ${error?.message ?? 'has the wrong shape'}`,
+    });
   }
   // The check above is what makes the fields fit the reader of the same code.
   const read = READERS[code as Code] as (checked: JsonObject) => ClientMessage;
@@ -80,7 +84,8 @@ function decodeMessage(code: number, fields: JsonObject): ClientMessage | null {
 
 /** V2 updates are refused: decoding hostile ones cannot be bounded in time (reliability 2.f, yjs#687). */
 function readYdocChange(fields: Fields<301>): ClientMessage {
-  if (fields.v2 === true) throw new AppError('YJS_UPDATE_INVALID', { reason: 'the V2 encoding is not accepted; leave useV2Encoding_experimental off' });
+  if (fields.v2 === true)
+    throw new AppError('YJS_UPDATE_INVALID', { reason: 'the V2 encoding is not accepted; leave useV2Encoding_experimental off' });
   return { type: 'ydoc.change', guid: fields.guid ?? '', update: bytesOf('update', fields.update) };
 }
 

@@ -78,11 +78,13 @@ export function permissionsFromRoom(
 ): Permissions {
   const groups: Stated = {};
   for (const groupId of user.groupIds) {
-    for (const [resource, level] of levelsIn(statedFor(accesses.groupsAccesses, groupId))) raise(groups, resource, level);
+    // each group's `comments` is spread before the merge: one group's private:none must not lower what another grants
+    for (const [resource, level] of levelsIn(withVisibilities(statedFor(accesses.groupsAccesses, groupId))))
+      raise(groups, resource, level);
   }
   return resolved({
     ...withVisibilities(statedBy(accesses.defaultAccesses)),
-    ...withVisibilities(groups),
+    ...groups,
     ...withVisibilities(user.userId === null ? {} : statedFor(accesses.usersAccesses, user.userId)),
   });
 }

@@ -17,7 +17,12 @@ export interface RoomUser {
 }
 
 export type ServerMessage =
-  | { readonly type: 'room.state'; readonly actor: number; readonly scopes: readonly string[]; readonly users: Readonly<Record<string, RoomUser>> }
+  | {
+      readonly type: 'room.state';
+      readonly actor: number;
+      readonly scopes: readonly string[];
+      readonly users: Readonly<Record<string, RoomUser>>;
+    }
   | { readonly type: 'user.joined'; readonly actor: number; readonly user: RoomUser }
   | { readonly type: 'user.left'; readonly actor: number }
   /** `targetActor` marks a full presence; without it the data is a patch. */
@@ -27,7 +32,13 @@ export type ServerMessage =
   | { readonly type: 'storage.state'; readonly nodes: readonly CompactNode[] }
   | { readonly type: 'storage.ops'; readonly ops: readonly Op[] }
   | { readonly type: 'storage.rejected'; readonly opIds: readonly string[]; readonly reason: string }
-  | { readonly type: 'ydoc.state'; readonly guid: string; readonly update: Uint8Array; readonly vector: Uint8Array; readonly hash: string }
+  | {
+      readonly type: 'ydoc.state';
+      readonly guid: string;
+      readonly update: Uint8Array;
+      readonly vector: Uint8Array;
+      readonly hash: string;
+    }
   | { readonly type: 'ydoc.update'; readonly guid: string; readonly update: Uint8Array; readonly hash: string }
   /** Tells SDK clients what the document hashes to now; they call themselves synchronized when theirs is the same. */
   | { readonly type: 'ydoc.hash'; readonly guid: string; readonly hash: string }
@@ -51,13 +62,25 @@ export function standsAlone(message: ServerMessage): boolean {
 export function encodeForSdk(message: ServerMessage): string | null {
   switch (message.type) {
     case 'room.state':
-      return JSON.stringify({ type: 104, actor: message.actor, nonce: String(message.actor), scopes: message.scopes, users: message.users, meta: {} });
+      return JSON.stringify({
+        type: 104,
+        actor: message.actor,
+        nonce: String(message.actor),
+        scopes: message.scopes,
+        users: message.users,
+        meta: {},
+      });
     case 'user.joined':
       return JSON.stringify({ type: 101, actor: message.actor, ...message.user });
     case 'user.left':
       return JSON.stringify({ type: 102, actor: message.actor });
     case 'presence':
-      return JSON.stringify({ type: 100, actor: message.actor, data: message.data, targetActor: message.targetActor ?? undefined });
+      return JSON.stringify({
+        type: 100,
+        actor: message.actor,
+        data: message.data,
+        targetActor: message.targetActor ?? undefined,
+      });
     case 'event':
       return JSON.stringify({ type: 103, actor: message.actor, event: message.event });
     case 'storage.state':

@@ -68,13 +68,15 @@ export function decodeAwareness(update: Uint8Array): AwarenessState[] {
   return guarded(() => {
     const decoder = decoding.createDecoder(update);
     const count = decoding.readVarUint(decoder);
-    if (count > AWARENESS_STATES_MAX) throw new AppError('FRAME_INVALID', { reason: `more than ${AWARENESS_STATES_MAX} awareness states` });
+    if (count > AWARENESS_STATES_MAX)
+      throw new AppError('FRAME_INVALID', { reason: `more than ${AWARENESS_STATES_MAX} awareness states` });
     const states: AwarenessState[] = [];
     for (let index = 0; index < count; index += 1) {
       const clientId = decoding.readVarUint(decoder);
       const clock = decoding.readVarUint(decoder);
       const state: unknown = JSON.parse(decoding.readVarString(decoder));
-      if (state !== null && !isJsonObject(state)) throw new AppError('FRAME_INVALID', { reason: 'an awareness state is neither an object nor null' });
+      if (state !== null && !isJsonObject(state))
+        throw new AppError('FRAME_INVALID', { reason: 'an awareness state is neither an object nor null' });
       states.push({ clientId, clock, state });
     }
     return states;

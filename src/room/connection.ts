@@ -51,8 +51,16 @@ export class Connection implements SocketHandler {
     this.#socket = deps.socket;
     this.heardAtMs = deps.clock.monotonicMs();
     const { limits } = deps;
-    this.#bucket = new TokenBucket({ perSecond: limits.messagesPerSecondMax, burst: limits.messagesBurstMax, nowMs: this.heardAtMs });
-    this.#budget = new SendBudget({ socket: deps.socket, softBytesMax: limits.sendBytesSoftMax, hardBytesMax: limits.sendBytesHardMax });
+    this.#bucket = new TokenBucket({
+      perSecond: limits.messagesPerSecondMax,
+      burst: limits.messagesBurstMax,
+      nowMs: this.heardAtMs,
+    });
+    this.#budget = new SendBudget({
+      socket: deps.socket,
+      softBytesMax: limits.sendBytesSoftMax,
+      hardBytesMax: limits.sendBytesHardMax,
+    });
   }
 
   /** Admits the client and joins its room, or closes the socket with the code of the refusal. Never rejects. */
@@ -116,7 +124,10 @@ export class Connection implements SocketHandler {
     if (this.#phase.name === 'entered') this.#take(data);
     else if (this.#isClosed) return;
     else if (this.#early.length < WAITING_FRAMES_MAX) this.#early.push(data);
-    else this.refuse(new AppError('FRAME_INVALID', { reason: `more than ${WAITING_FRAMES_MAX} frames came before the room was entered` }));
+    else
+      this.refuse(
+        new AppError('FRAME_INVALID', { reason: `more than ${WAITING_FRAMES_MAX} frames came before the room was entered` }),
+      );
   }
 
   closed(): void {

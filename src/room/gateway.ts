@@ -13,8 +13,8 @@ import type { Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/
 import type { Permissions } from '../protocol/permissions.ts';
 import { Connection } from './connection.ts';
 import type { Deliver } from './fanout.ts';
-import { type SocketTarget, targetOf } from './socket-target.ts';
 import type { Command } from './shapes.ts';
+import { type SocketTarget, targetOf } from './socket-target.ts';
 
 /** What a client may do here, and as whom; from its token or the public key. */
 export interface Admission {

@@ -50,7 +50,9 @@ export function decodeRecords(payload: Uint8Array): JournalRecord[] {
       case TAG.numbers:
         return { kind: 'numbers', upTo: first as number };
       default:
-        throw new AppError('ROOM_UNREADABLE', { reason: `the journal holds a record of kind ${String(tag)}, which this build does not know` });
+        throw new AppError('ROOM_UNREADABLE', {
+          reason: `the journal holds a record of kind ${String(tag)}, which this build does not know`,
+        });
     }
   });
 }

@@ -21,7 +21,8 @@ export async function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () =>
   const stream = await deps.findStream(roomId);
   if (stream === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
   const claim = await deps.ownership.claim(stream);
-  if ('refused' in claim) throw claim.refused === 'gone' ? new AppError('ROOM_NOT_FOUND', { roomId }) : new AppError('ROOM_MOVED', { by: claim.by });
+  if ('refused' in claim)
+    throw claim.refused === 'gone' ? new AppError('ROOM_NOT_FOUND', { roomId }) : new AppError('ROOM_MOVED', { by: claim.by });
 
   const room = emptyRoom(roomId, { from: claim.numbersFrom, to: claim.numbersFrom + NUMBERS_PER_CLAIM });
   const snapshot = await deps.snapshots.load(stream);
@@ -29,7 +30,10 @@ export async function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () =>
   const entries = await deps.journal.readAfter(stream, room.version);
   for (const { payload, version } of entries) {
     for (const record of decodeRecords(payload)) replayRecord(room, record);
-    if (room.version !== version) throw new AppError('ROOM_UNREADABLE', { reason: `its journal counts to ${version} where the records make ${room.version}` });
+    if (room.version !== version)
+      throw new AppError('ROOM_UNREADABLE', {
+        reason: `its journal counts to ${version} where the records make ${room.version}`,
+      });
   }
 
   const { epoch } = claim;

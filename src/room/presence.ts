@@ -1,6 +1,6 @@
 /** What passes and is gone: presence, broadcast events, and presences set over REST with a time to live. Never journaled. */
 import { AppError } from '../base/errors.ts';
-import { asSessionId, type SessionId } from '../base/ids.ts';
+import { asSessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { FULL_ACCESS } from '../protocol/permissions.ts';
 import { awarenessFromPresence, refreshAwareness } from './awareness.ts';
@@ -33,11 +33,17 @@ export function decidePresence(room: RoomState, { from, data, targetActor }: Pre
  * A full presence for one newcomer; nothing when it has left. What the room knows already wins over what the client says: an SDK client
  * copies its presence when the newcomer joins, and a patch made before its next frame overtakes that copy within the frame.
  */
-function presenceFor(room: RoomState, session: Session, { data, targetActor }: { data: JsonObject; targetActor: number }, ctx: DecideContext): Effect[] {
+function presenceFor(
+  room: RoomState,
+  session: Session,
+  { data, targetActor }: { data: JsonObject; targetActor: number },
+  ctx: DecideContext,
+): Effect[] {
   const presence = { ...data, ...session.presence };
   checkPresenceSize(presence, ctx);
   session.presence = presence;
-  for (const { id, actor } of room.sessions.values()) if (actor === targetActor) return [fullPresence(session, { to: { only: id }, targetActor })];
+  for (const { id, actor } of room.sessions.values())
+    if (actor === targetActor) return [fullPresence(session, { to: { only: id }, targetActor })];
   return [];
 }
 
@@ -89,5 +95,6 @@ function hasExpired({ expiresAtMs }: Session, nowMs: number): boolean {
 
 function checkPresenceSize(data: JsonObject, { limits }: DecideContext): void {
   const bytes = JSON.stringify(data).length;
-  if (bytes > limits.presenceBytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The presence', bytesMax: limits.presenceBytesMax });
+  if (bytes > limits.presenceBytesMax)
+    throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The presence', bytesMax: limits.presenceBytesMax });
 }

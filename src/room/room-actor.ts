@@ -98,7 +98,8 @@ export class RoomActor implements Actor<Command> {
     try {
       this.#perform(this.#decide(command), null);
     } catch (error) {
-      if (!(error instanceof AppError)) this.#deps.log.error({ err: error, roomId: this.#room.id, command: command.type }, 'decision failed');
+      if (!(error instanceof AppError))
+        this.#deps.log.error({ err: error, roomId: this.#room.id, command: command.type }, 'decision failed');
       if ('from' in command && command.from !== null) this.#close([command.from], asRefusal(error));
     }
   }
@@ -106,7 +107,8 @@ export class RoomActor implements Actor<Command> {
   tick(nowMs: number): void {
     if (this.#isLost) return;
     this.tell({ type: 'clock.tick' });
-    if (this.#room.version > this.#snapshot.version && nowMs - this.#snapshot.atMs >= this.#deps.policy.snapshotEveryMs) this.#takeSnapshot();
+    if (this.#room.version > this.#snapshot.version && nowMs - this.#snapshot.atMs >= this.#deps.policy.snapshotEveryMs)
+      this.#takeSnapshot();
   }
 
   isIdle(nowMs: number): boolean {
@@ -136,9 +138,13 @@ export class RoomActor implements Actor<Command> {
     return decide(this.#room, command, { nowMs: clock.nowMs(), limits: policy });
   }
 
-  #perform(effects: readonly Effect[], answer: { resolve: (value: unknown) => void; reject: (error: AppError) => void } | null): void {
+  #perform(
+    effects: readonly Effect[],
+    answer: { resolve: (value: unknown) => void; reject: (error: AppError) => void } | null,
+  ): void {
     const { decision, version } = this.#room;
     let hasReply = false;
+    let isRetired = false;
     for (const effect of effects) {
       switch (effect.type) {
         case 'journal': {
@@ -158,10 +164,14 @@ export class RoomActor implements Actor<Command> {
           hasReply = true;
           this.#when(effect.when, version, () => answer.resolve(effect.value), answer.reject);
           break;
+        case 'retire':
+          isRetired = true;
+          break;
         default:
           effect satisfies never;
       }
     }
+    if (isRetired) this.#lose('retired');
     if (answer !== null && !hasReply) answer.resolve(null);
     this.#append();
     if (this.#room.unsettled.size > 0) this.#settleLater();
@@ -176,7 +186,13 @@ export class RoomActor implements Actor<Command> {
   #append(): void {
     if (this.#isAppending || this.#pending.length === 0 || this.#isLost) return;
     const payload = concat(this.#pending);
-    const entry = { stream: this.#ground.stream, epoch: this.#ground.epoch, version: this.#room.version, count: this.#pending.length, payload };
+    const entry = {
+      stream: this.#ground.stream,
+      epoch: this.#ground.epoch,
+      version: this.#room.version,
+      count: this.#pending.length,
+      payload,
+    };
     this.#pending = [];
     this.#isAppending = true;
     this.#deps.journal.append(entry).then(
@@ -236,10 +252,14 @@ export class RoomActor implements Actor<Command> {
   }
 
   /** Ownership or journal is gone: what was not told is forgotten, clients come back and bring what they still hold. */
-  #lose(why: 'fenced' | 'append failed' | 'lease lapsed'): void {
+  #lose(why: 'fenced' | 'append failed' | 'lease lapsed' | 'retired'): void {
     if (this.#isLost) return;
     this.#isLost = true;
-    this.#deps.log.warn({ roomId: this.#room.id, epoch: this.#ground.epoch, durable: this.#durable, decided: this.#room.version, why }, 'room lost');
+    const level = why === 'retired' ? 'debug' : 'warn';
+    this.#deps.log[level](
+      { roomId: this.#room.id, epoch: this.#ground.epoch, durable: this.#durable, decided: this.#room.version, why },
+      'room lost',
+    );
     const moved = new AppError('ROOM_MOVED');
     for (const { refuse } of this.#gate.splice(0)) refuse(moved);
     this.#close([...this.#room.sessions.keys()], moved);

@@ -17,7 +17,8 @@ export function decideJoin(room: RoomState, { newcomer }: Join, ctx: DecideConte
   if (newcomer.kind === 'yjs' && !allows(newcomer.permissions, 'storage', 'read')) {
     throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: 'storage:read' });
   }
-  if (room.sessions.size >= ctx.limits.connectionsMax) throw new AppError('ROOM_FULL', { connectionsMax: ctx.limits.connectionsMax });
+  if (room.sessions.size >= ctx.limits.connectionsMax)
+    throw new AppError('ROOM_FULL', { connectionsMax: ctx.limits.connectionsMax });
 
   const effects: Effect[] = [];
   const session = addSession(room, newcomer, effects);
@@ -26,7 +27,12 @@ export function decideJoin(room: RoomState, { newcomer }: Join, ctx: DecideConte
     to: { only: session.id },
     // A number beyond the claim's block might be handed out again after a crash, unless its reservation is written down first.
     when: session.actor >= room.numbers.claimedTo ? 'durable' : 'now',
-    message: { type: 'room.state', actor: session.actor, scopes: scopesOf(session.permissions), users: usersBut(room, session.id) },
+    message: {
+      type: 'room.state',
+      actor: session.actor,
+      scopes: scopesOf(session.permissions),
+      users: usersBut(room, session.id),
+    },
   });
   effects.push(joined(session));
   if (session.kind === 'sdk') effects.push(...presencesFor(room, session));
@@ -53,15 +59,18 @@ export function removeSession(room: RoomState, sessionId: SessionId): Effect[] {
 export function decidePermit(room: RoomState, { sessionId, permissions }: Permit): Effect[] {
   const session = room.sessions.get(sessionId);
   if (session === undefined) return [];
-  if (!allows(permissions, 'room', 'read')) return [{ type: 'close', session: sessionId, code: 'UNAUTHORIZED_ROOM_ACCESS', facts: {}, when: 'now' }];
+  if (!allows(permissions, 'room', 'read'))
+    return [{ type: 'close', session: sessionId, code: 'UNAUTHORIZED_ROOM_ACCESS', facts: {}, when: 'now' }];
   room.sessions.set(sessionId, { ...session, permissions });
   return [];
 }
 
+/** Everybody out: the room was deleted, renamed, or moved to another organisation. Its row in the database says so already. */
 export function decideClose({ code, facts }: Close): Effect[] {
   return [
     { type: 'close', session: 'everyone', code, facts, when: 'now' },
     { type: 'reply', value: null, when: 'now' },
+    { type: 'retire' },
   ];
 }
 
@@ -74,4 +83,3 @@ function presencesFor(room: RoomState, newcomer: Session): Effect[] {
   }
   return effects;
 }
-

@@ -7,10 +7,10 @@
 import type { ErrorCode } from '../base/errors.ts';
 import type { RoomId, SessionId } from '../base/ids.ts';
 import type { Json, JsonObject } from '../base/json.ts';
-import type { JournalRecord } from './journal-record.ts';
 import type { Permissions } from '../protocol/permissions.ts';
 import type { ServerMessage } from '../protocol/server-messages.ts';
 import type { Op } from '../protocol/storage-ops.ts';
+import type { JournalRecord } from './journal-record.ts';
 import type { PatchOperation } from './storage/patch.ts';
 import type { Storage } from './storage/tree.ts';
 import type { Ydoc } from './ydoc/ydoc.ts';
@@ -111,7 +111,13 @@ export type Command =
   | { readonly type: 'ydoc.settle' }
   // REST: each of these is answered with a reply of the type beside it.
   | { readonly type: 'users.list' } // → ActiveUser[]
-  | { readonly type: 'presence.set'; readonly userId: string; readonly data: JsonObject; readonly info: JsonObject; readonly ttlMs: number } // → null
+  | {
+      readonly type: 'presence.set';
+      readonly userId: string;
+      readonly data: JsonObject;
+      readonly info: JsonObject;
+      readonly ttlMs: number;
+    } // → null
   | { readonly type: 'storage.read'; readonly format: 'plain-lson' | 'json'; readonly typeKey: string } // → JSON text
   | { readonly type: 'storage.initialize'; readonly root: Json; readonly typeKey: string } // → JSON text
   | { readonly type: 'storage.delete' } // → null
@@ -119,7 +125,12 @@ export type Command =
   | { readonly type: 'storage.nodes' } // → { actor, nodes: [id, SerializedCrdt][] }
   | { readonly type: 'storage.send'; readonly ops: readonly Op[] } // → null
   | { readonly type: 'ydoc.read'; readonly guid: string } // → Uint8Array
-  | { readonly type: 'ydoc.json'; readonly key: string | null; readonly kind: YdocKind | null; readonly formatting: 'plain' | 'delta' } // → Json
+  | {
+      readonly type: 'ydoc.json';
+      readonly key: string | null;
+      readonly kind: YdocKind | null;
+      readonly formatting: 'plain' | 'delta';
+    } // → Json
   | { readonly type: 'room.close'; readonly code: ErrorCode; readonly facts: JsonObject } // → null
   | { readonly type: 'room.touch' } // → null
   | { readonly type: 'clock.tick' };
@@ -149,8 +160,16 @@ export type When = 'now' | 'durable';
 export type Effect =
   | { readonly type: 'send'; readonly to: Audience; readonly message: ServerMessage; readonly when: When }
   | { readonly type: 'journal'; readonly record: JournalRecord }
-  | { readonly type: 'close'; readonly session: SessionId | 'everyone'; readonly code: ErrorCode; readonly facts: JsonObject; readonly when: When }
-  | { readonly type: 'reply'; readonly value: unknown; readonly when: When };
+  | {
+      readonly type: 'close';
+      readonly session: SessionId | 'everyone';
+      readonly code: ErrorCode;
+      readonly facts: JsonObject;
+      readonly when: When;
+    }
+  | { readonly type: 'reply'; readonly value: unknown; readonly when: When }
+  /** The room is not ours to speak for any more (deleted, renamed): forget it; whoever asks next finds what is there now. */
+  | { readonly type: 'retire' };
 
 /** Inputs of a decision that are not the room's. */
 export interface DecideContext {
@@ -165,6 +184,8 @@ export interface RoomDoor {
    * @throws AppError ROOM_NOT_FOUND, the refusals of the command, or a retryable one (ROOM_MOVED, ROOM_OVERLOADED, DATABASE_UNAVAILABLE).
    */
   ask(roomId: RoomId, command: Command): Promise<unknown>;
+  /** The same, but null at once when the room sleeps: what is asked of those present is answered by an empty room without waking it. */
+  askIfAwake(roomId: RoomId, command: Command): Promise<unknown> | null;
   /** The same without an answer, and only if the room is awake: a sleeping room has nobody to tell. */
   tellIfAwake(roomId: RoomId, command: Command): void;
 }

@@ -5,11 +5,10 @@
  */
 import { pack, unpack } from '../base/binary.ts';
 import { AppError } from '../base/errors.ts';
-import { dumpStorage, loadStorage } from './storage/tree.ts';
-import { replayOps } from './storage/apply.ts';
 import type { JournalRecord } from './journal-record.ts';
 import type { RoomState } from './shapes.ts';
-import { emptyStorage } from './storage/tree.ts';
+import { replayOps } from './storage/apply.ts';
+import { dumpStorage, emptyStorage, loadStorage } from './storage/tree.ts';
 import { decodeYdoc, emptyYdoc, encodeYdoc, replayUpdate } from './ydoc/ydoc.ts';
 
 const FORMAT = 1;
@@ -30,7 +29,8 @@ export function encodeSnapshot(room: RoomState): Uint8Array {
 /** Fills a fresh room from a snapshot. @throws AppError ROOM_UNREADABLE when this build cannot read it. */
 export function restoreSnapshot(room: RoomState, { version, bytes }: { version: number; bytes: Uint8Array }): void {
   const stored = unpack(bytes) as Stored;
-  if (stored.format !== FORMAT) throw new AppError('ROOM_UNREADABLE', { reason: `its snapshot has format ${stored.format}, this build reads ${FORMAT}` });
+  if (stored.format !== FORMAT)
+    throw new AppError('ROOM_UNREADABLE', { reason: `its snapshot has format ${stored.format}, this build reads ${FORMAT}` });
   room.version = version;
   room.storage = loadStorage(stored.storage);
   for (const [guid, update] of stored.ydocs) room.ydocs.set(guid, decodeYdoc(update));

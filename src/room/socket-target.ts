@@ -20,7 +20,12 @@ const YJS_PREFIX = '/yjs/';
  */
 export function targetOf({ path, query }: { path: string; query: string }): SocketTarget | null {
   const params = new URLSearchParams(query);
-  if (path === SDK_PATH) return { kind: 'sdk', roomId: params.get('roomId') ?? '', credentials: credentialsOf(params.get('tok'), params.get('pubkey')) };
+  if (path === SDK_PATH)
+    return {
+      kind: 'sdk',
+      roomId: params.get('roomId') ?? '',
+      credentials: credentialsOf(params.get('tok'), params.get('pubkey')),
+    };
   if (!path.startsWith(YJS_PREFIX)) return null;
   const roomId = decodeSegment(path.slice(YJS_PREFIX.length));
   return roomId === null ? null : { kind: 'yjs', roomId, credentials: credentialsOf(params.get('token'), params.get('pubkey')) };

@@ -1,9 +1,24 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostgres } from '../../src/adapters/embedded-postgres.ts';
+import {
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
+} from '../../src/adapters/embedded-postgres.ts';
 import { openPostgres } from '../../src/adapters/postgres-sql.ts';
 import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { silentLog } from '../../src/base/observe.ts';
@@ -35,7 +50,16 @@ function start(dataDir: string, options: Partial<EmbeddedPostgresOptions> = {}):
   };
   const sharedDir = join(dataDir, 'shared');
   const settings = { fsync: 'off' }; // no test here cuts the power
-  return startEmbeddedPostgres({ dataDir, sharedDir, clock: systemClock, random: systemRandom, log: silentLog, onExit, settings, ...options });
+  return startEmbeddedPostgres({
+    dataDir,
+    sharedDir,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    onExit,
+    settings,
+    ...options,
+  });
 }
 
 async function ask<Result>(url: string, work: (db: Sql) => Promise<Result>): Promise<Result> {
@@ -56,7 +80,10 @@ interface Child {
 
 const childSource = new URL('../support/embedded-child.ts', import.meta.url).pathname;
 
-function aChild(args: readonly string[], { source = childSource, ...options }: { source?: string; uid?: number; gid?: number; env?: NodeJS.ProcessEnv } = {}): Child {
+function aChild(
+  args: readonly string[],
+  { source = childSource, ...options }: { source?: string; uid?: number; gid?: number; env?: NodeJS.ProcessEnv } = {},
+): Child {
   const child = spawn(process.execPath, ['--import', 'tsx', source, ...args], { stdio: ['pipe', 'pipe', 'inherit'], ...options });
   const rows: number[] = [];
   const seen: Record<string, unknown>[] = [];
@@ -95,10 +122,15 @@ function processesOf(dataDir: string): { keepers: number[]; postmasters: number[
   const lines = execFileSync('ps', ['-eo', 'pid=,stat=,args='], { encoding: 'utf8' }).split('\n');
   const alive = lines.flatMap((line) => {
     const [, pid, stat, args] = /^\s*(\d+) (\S+)\s+(.*)$/.exec(line) ?? [];
-    return pid === undefined || stat!.startsWith('Z') || !args!.includes(realpathSync(dataDir)) ? [] : [{ pid: Number(pid), args: args! }];
+    return pid === undefined || stat!.startsWith('Z') || !args!.includes(realpathSync(dataDir))
+      ? []
+      : [{ pid: Number(pid), args: args! }];
   });
   const pick = (test: (args: string) => boolean): number[] => alive.filter(({ args }) => test(args)).map(({ pid }) => pid);
-  return { keepers: pick((args) => args.includes('atrium-postgres-keeper')), postmasters: pick((args) => args.includes('/bin/postgres -D')) };
+  return {
+    keepers: pick((args) => args.includes('atrium-postgres-keeper')),
+    postmasters: pick((args) => args.includes('/bin/postgres -D')),
+  };
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
@@ -140,7 +172,8 @@ describe('life', () => {
   test('[PG12] signals meant for Atrium do not end Postgres: it goes when Atrium says so', async () => {
     const dataDir = await aFilledDirectory();
     const postgres = await start(dataDir);
-    for (const pid of processesOf(dataDir).keepers) for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(pid, signal);
+    for (const pid of processesOf(dataDir).keepers)
+      for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(pid, signal);
     expect(await ask(postgres.url, (db) => db.query(sql`select 1 as one`))).toEqual([{ one: 1 }]);
     await postgres.stop();
   });
@@ -148,7 +181,10 @@ describe('life', () => {
   test('[PG12] a Postgres that ends by itself is told', async () => {
     const dataDir = await aFilledDirectory();
     let told = '';
-    const postgres = await start(dataDir, { onExit: (reason) => void (told = reason) });
+    const onExit = (reason: string): void => {
+      told = reason;
+    };
+    const postgres = await start(dataDir, { onExit });
     process.kill(processesOf(dataDir).postmasters[0]!, 'SIGQUIT');
     await until(() => told !== '');
     expect(told).toMatch(/postgres\.log/);
@@ -160,6 +196,13 @@ describe('life', () => {
     await expect(start(dataDir, { settings: { shared_buffers: 'plenty' } })).rejects.toThrow(/shared_buffers/);
     expect(processesOf(dataDir)).toEqual({ keepers: [], postmasters: [] });
   });
+});
+
+test('[PG11] a DATA_DIR whose database has gone elsewhere is refused, never filled anew', async () => {
+  const dataDir = await aDirectory();
+  symlinkSync(join(dataDir, 'nowhere'), join(dataDir, 'postgres'));
+  await expect(start(dataDir)).rejects.toThrow(/is gone or out of reach/);
+  expect(readdirSync(dataDir)).toEqual(['postgres']);
 });
 
 describe('kill -9', () => {
@@ -218,7 +261,9 @@ describe('two processes on one DATA_DIR', () => {
     const dataDir = await aFilledDirectory();
     const first = await start(dataDir);
     const second = aChild([dataDir, join(dataDir, 'shared')]);
-    expect(await second.next('refused')).toBe(`Another Atrium process uses the data directory ${dataDir}; stop it, or give this one another DATA_DIR.`);
+    expect(await second.next('refused')).toBe(
+      `Another Atrium process uses the data directory ${dataDir}; stop it, or give this one another DATA_DIR.`,
+    );
     expect(await ask(first.url, (db) => db.query(sql`select 1 as one`))).toEqual([{ one: 1 }]);
     await first.stop();
   });
@@ -240,7 +285,10 @@ describe('two processes on one DATA_DIR', () => {
     for (const tool of ['sh', 'head', 'sleep', 'rm', 'mv', 'sync', 'id', ...tools]) {
       symlinkSync(execFileSync('which', [tool], { encoding: 'utf8' }).trim(), join(bin, tool));
     }
-    const [first, second] = [1, 2].map(() => aChild([dataDir, join(dataDir, 'shared')], { env: { PATH: bin } })) as [Child, Child];
+    const [first, second] = [1, 2].map(() => aChild([dataDir, join(dataDir, 'shared')], { env: { PATH: bin } })) as [
+      Child,
+      Child,
+    ];
     const refused = await Promise.race([first.next('refused'), second.next('refused')]);
     expect(refused).toMatch(expected);
     if (tools.length > 0) await Promise.race([first.next('row'), second.next('row')]);
@@ -273,9 +321,16 @@ describe.runIf(isRoot)('as root', () => {
 
   test('[PG16] data that were made before stay where they are and with their owner', async () => {
     const dataDir = await aDirectory();
-    const [uid, gid] = ['-u', '-g'].map((flag) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))) as [number, number];
+    const [uid, gid] = ['-u', '-g'].map((flag) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))) as [
+      number,
+      number,
+    ];
     execFileSync('chown', [`${uid}:${gid}`, dataDir]);
-    const ordinary = aChild([dataDir, join(dataDir, 'shared')], { uid, gid, env: { ...process.env, HOME: dataDir, TMPDIR: dataDir } });
+    const ordinary = aChild([dataDir, join(dataDir, 'shared')], {
+      uid,
+      gid,
+      env: { ...process.env, HOME: dataDir, TMPDIR: dataDir },
+    });
     await ordinary.next('row');
     ordinary.process.stdin!.end();
     await until(() => ordinary.process.exitCode !== null);
@@ -290,7 +345,8 @@ describe.runIf(isRoot)('as root', () => {
 function aCloneFor(directory: string): string {
   mkdirSync(directory, { mode: 0o700 });
   const repository = new URL('../../', import.meta.url).pathname;
-  for (const part of ['package.json', 'src', 'test/support']) cpSync(join(repository, part), join(directory, part), { recursive: true });
+  for (const part of ['package.json', 'src', 'test/support'])
+    cpSync(join(repository, part), join(directory, part), { recursive: true });
   const modules = join(directory, 'node_modules');
   mkdirSync(modules);
   for (const name of readdirSync(join(repository, 'node_modules'))) {

@@ -19,7 +19,11 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>): vo
     test('an ask brings back what the handler answered, at once or later', async () => {
       const { bus, here, there } = await open();
       bus.serve(there, async ({ from, kind, payload }) => ({ from, kind, payload }));
-      expect(await bus.ask(there, envelope(here, { n: 1 }), { deadlineMs: 5_000 })).toEqual({ from: here, kind: 'test', payload: { n: 1 } });
+      expect(await bus.ask(there, envelope(here, { n: 1 }), { deadlineMs: 5_000 })).toEqual({
+        from: here,
+        kind: 'test',
+        payload: { n: 1 },
+      });
       bus.serve(there, ({ payload }) => payload);
       expect(await bus.ask(there, envelope(here, [1, null, 'x']), { deadlineMs: 5_000 })).toEqual([1, null, 'x']);
     });
@@ -29,7 +33,10 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>): vo
       bus.serve(there, () => {
         throw new AppError('ROOM_NOT_FOUND', { roomId: 'a' });
       });
-      await expect(bus.ask(there, envelope(here, null), { deadlineMs: 5_000 })).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND', facts: { roomId: 'a' } });
+      await expect(bus.ask(there, envelope(here, null), { deadlineMs: 5_000 })).rejects.toMatchObject({
+        code: 'ROOM_NOT_FOUND',
+        facts: { roomId: 'a' },
+      });
     });
 
     test('what is told arrives in order, and a failing handler troubles nobody', async () => {

@@ -42,5 +42,7 @@ test('a worker that left is gone', async () => {
   const bus = new MemoryBus({ clock: systemClock, log: silentLog });
   bus.serve(there, () => 'here I am');
   bus.leave(there);
-  await expect(bus.ask(there, { from: here, kind: 'test', payload: null }, { deadlineMs: 1_000 })).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+  await expect(bus.ask(there, { from: here, kind: 'test', payload: null }, { deadlineMs: 1_000 })).rejects.toMatchObject({
+    code: 'ROOM_MOVED',
+  });
 });

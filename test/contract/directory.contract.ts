@@ -5,7 +5,12 @@ import type { Directory, WorkerEntry } from '../../src/kernel/cluster/directory.
 
 const one = asIncarnation('11111111-1111-4111-8111-111111111111');
 const other = asIncarnation('22222222-2222-4222-8222-222222222222');
-const entryOf = (incarnation: WorkerEntry['incarnation'], load = 0): WorkerEntry => ({ incarnation, address: '127.0.0.1:1', draining: false, load });
+const entryOf = (incarnation: WorkerEntry['incarnation'], load = 0): WorkerEntry => ({
+  incarnation,
+  address: '127.0.0.1:1',
+  draining: false,
+  load,
+});
 
 export function directoryContract(name: string, open: () => Promise<Directory>): void {
   describe(`directory: ${name}`, () => {
@@ -14,7 +19,12 @@ export function directoryContract(name: string, open: () => Promise<Directory>):
       expect(await directory.heartbeat(entryOf(one))).toEqual([entryOf(one)]);
       await directory.heartbeat(entryOf(other));
       const seen = await directory.heartbeat(entryOf(one, 5));
-      expect(new Map(seen.map((entry) => [entry.incarnation, entry.load]))).toEqual(new Map([[one, 5], [other, 0]]));
+      expect(new Map(seen.map((entry) => [entry.incarnation, entry.load]))).toEqual(
+        new Map([
+          [one, 5],
+          [other, 0],
+        ]),
+      );
     });
 
     test('a location is found until it is retracted; an unknown key is null', async () => {

@@ -61,12 +61,18 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
     test('[OB3] several workers share the events without doing one twice', async () => {
       const { db, aWorker, untilEmpty } = await open();
       const seen: unknown[] = [];
-      const consumers = { 'count.up': async ({ payload }: { payload: { readonly [key: string]: unknown } }) => void seen.push(payload['n']) };
+      const consumers = {
+        'count.up': async ({ payload }: { payload: { readonly [key: string]: unknown } }) => void seen.push(payload['n']),
+      };
       const workers = [await aWorker(consumers), await aWorker(consumers), await aWorker(consumers)];
-      await db.query(sql`insert into outbox (type, payload) select 'count.up', jsonb_build_object('n', n) from generate_series(1, 60) n`);
+      await db.query(
+        sql`insert into outbox (type, payload) select 'count.up', jsonb_build_object('n', n) from generate_series(1, 60) n`,
+      );
       for (const worker of workers) worker.nudge();
       await untilEmpty();
-      expect([...seen].sort((left, right) => Number(left) - Number(right))).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
+      expect([...seen].sort((left, right) => Number(left) - Number(right))).toEqual(
+        Array.from({ length: 60 }, (_, index) => index + 1),
+      );
     });
 
     test('[OB4] an event that fails lets the others pass; one of a type unknown here is left for newer workers', async () => {

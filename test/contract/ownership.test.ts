@@ -19,7 +19,14 @@ ownershipContract('Postgres', async () => {
   const db = await opened;
   return {
     async aWorker() {
-      const deps = { db, clock: manualClock(), random: systemRandom, log: silentLog, address: 'test:1', onLapsed: () => undefined };
+      const deps = {
+        db,
+        clock: manualClock(),
+        random: systemRandom,
+        log: silentLog,
+        address: 'test:1',
+        onLapsed: () => undefined,
+      };
       const worker = await SqlOwnership.register(deps);
       workers.push(worker);
       return worker;

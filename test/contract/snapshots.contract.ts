@@ -19,16 +19,19 @@ export function snapshotsContract(name: string, open: () => Promise<SnapshotsUnd
       expect(await snapshots.load(await aStream())).toBeNull();
     });
 
-    test.each([-1, 0, 1])('[SN1] the newest is read back as it was saved, %i bytes from the size that moves it elsewhere', async (offset) => {
-      const { snapshots, aStream, inlineBytesMax } = await open();
-      const stream = await aStream();
-      const bytes = new Uint8Array(inlineBytesMax + offset).map((_, index) => index * 7);
-      expect(await snapshots.save({ stream, epoch: 1, version: 3, bytes: new Uint8Array([1]) })).toBe('saved');
-      expect(await snapshots.save({ stream, epoch: 1, version: 4, bytes })).toBe('saved');
-      const loaded = await snapshots.load(stream);
-      expect(loaded?.version).toBe(4);
-      expect(Buffer.compare(loaded!.bytes, bytes)).toBe(0);
-    });
+    test.each([-1, 0, 1])(
+      '[SN1] the newest is read back as it was saved, %i bytes from the size that moves it elsewhere',
+      async (offset) => {
+        const { snapshots, aStream, inlineBytesMax } = await open();
+        const stream = await aStream();
+        const bytes = new Uint8Array(inlineBytesMax + offset).map((_, index) => index * 7);
+        expect(await snapshots.save({ stream, epoch: 1, version: 3, bytes: new Uint8Array([1]) })).toBe('saved');
+        expect(await snapshots.save({ stream, epoch: 1, version: 4, bytes })).toBe('saved');
+        const loaded = await snapshots.load(stream);
+        expect(loaded?.version).toBe(4);
+        expect(Buffer.compare(loaded!.bytes, bytes)).toBe(0);
+      },
+    );
 
     test('[SN2] an older one that lands last changes nothing', async () => {
       const { snapshots, aStream } = await open();
@@ -51,7 +54,9 @@ export function snapshotsContract(name: string, open: () => Promise<SnapshotsUnd
     test('[SN2] of many that race, the newest stays, whatever order they land in', async () => {
       const { snapshots, aStream } = await open();
       const stream = await aStream();
-      const saves = [3, 1, 5, 2, 4].map((version) => snapshots.save({ stream, epoch: 1, version, bytes: new Uint8Array([version]) }));
+      const saves = [3, 1, 5, 2, 4].map((version) =>
+        snapshots.save({ stream, epoch: 1, version, bytes: new Uint8Array([version]) }),
+      );
       await Promise.all(saves);
       expect(plain(await snapshots.load(stream))).toEqual({ version: 5, bytes: [5] });
     });
@@ -67,7 +72,9 @@ export function snapshotsContract(name: string, open: () => Promise<SnapshotsUnd
 
     test('[SN4] a stream that is gone takes no snapshot', async () => {
       const { snapshots, aStream } = await open();
-      expect(await snapshots.save({ stream: (await aStream()) + 1_000_000, epoch: 1, version: 1, bytes: new Uint8Array() })).toBe('stale');
+      expect(await snapshots.save({ stream: (await aStream()) + 1_000_000, epoch: 1, version: 1, bytes: new Uint8Array() })).toBe(
+        'stale',
+      );
     });
   });
 }

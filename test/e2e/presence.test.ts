@@ -99,6 +99,20 @@ describe('presence', () => {
     expect((await cy.take(CODE.presence)).data).toEqual({ fence: true });
   });
 
+  test('[E2E check 9] a full presence that was overtaken by a patch reaches the newcomer with the patch in it', async () => {
+    const roomId = freshRoomId('overtaken');
+    const [al, bo] = [await enterRaw(server, { roomId, userId: 'al' }), await enterRaw(server, { roomId, userId: 'bo' })];
+    al.send({ type: CODE.presence, targetActor: -1, data: { cursor: 1, name: 'Al' } });
+    await bo.take(CODE.presence);
+    // An SDK client copies its presence when bo joins, and sends a later patch ahead of that copy.
+    al.send(
+      { type: CODE.presence, data: { cursor: 2 } },
+      { type: CODE.presence, targetActor: bo.actor, data: { cursor: 1, name: 'Al' } },
+    );
+    expect((await bo.take(CODE.presence)).data).toEqual({ cursor: 2 });
+    expect(await bo.take(CODE.presence)).toMatchObject({ targetActor: bo.actor, data: { cursor: 2, name: 'Al' } });
+  });
+
   test('[E2E check 10] a patch reaches the others without a target, and its sender not at all', async () => {
     const roomId = freshRoomId('patch');
     const [al, bo] = [await enterRaw(server, { roomId, userId: 'al' }), await enterRaw(server, { roomId, userId: 'bo' })];

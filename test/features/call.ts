@@ -93,6 +93,9 @@ export function aDoor(rooms: readonly string[], replies: { readonly [type in Com
       asked.push([roomId, command]);
       return replies[command.type] ?? null;
     },
+    askIfAwake(roomId, command) {
+      return rooms.includes(roomId) ? this.ask(roomId, command) : null;
+    },
     tellIfAwake: (roomId, command) => void told.push([roomId, command]),
   };
 }

@@ -3,7 +3,8 @@ import { JSON_DEPTH_MAX } from '../../src/base/bounded-json.ts';
 import { decodeSdkFrame } from '../../src/protocol/client-messages.ts';
 
 const decode = (value: unknown) => decodeSdkFrame(JSON.stringify(value));
-const refusal = (reason: RegExp, code = 'FRAME_INVALID') => expect.objectContaining({ code, message: expect.stringMatching(reason) });
+const refusal = (reason: RegExp, code = 'FRAME_INVALID') =>
+  expect.objectContaining({ code, message: expect.stringMatching(reason) });
 
 test('[FR1] a frame is one message or an array of them, each checked', () => {
   expect(decode([{ type: 100, data: { x: 1 } }, { type: 200 }, { type: 103, event: null }])).toEqual([

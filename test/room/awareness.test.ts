@@ -11,14 +11,21 @@ function aware(room: RoomState, from: string, ...states: AwarenessState[]): Effe
 
 /** The awareness states that the effects tell y-websocket clients. */
 function states(effects: readonly Effect[]): AwarenessState[] {
-  return effects.flatMap((effect) => (effect.type === 'send' && effect.message.type === 'awareness' ? decodeAwareness(effect.message.update) : []));
+  return effects.flatMap((effect) =>
+    effect.type === 'send' && effect.message.type === 'awareness' ? decodeAwareness(effect.message.update) : [],
+  );
 }
 
 test("[AW1] a Yjs client's awareness reaches Yjs clients as it is, and SDK clients as presence", () => {
   const room = aRoom(yjs('ann'), 'bob');
   const effects = aware(room, 'ann', { clientId: 77, clock: 1, state: { user: { name: 'A' } } });
   expect(states(effects)).toEqual([{ clientId: 77, clock: 1, state: { user: { name: 'A' } } }]);
-  expect(messages(effects)).toContainEqual({ type: 'presence', actor: 1, data: { __yjs_clientid: 77, __yjs: { user: { name: 'A' } } }, targetActor: -1 });
+  expect(messages(effects)).toContainEqual({
+    type: 'presence',
+    actor: 1,
+    data: { __yjs_clientid: 77, __yjs: { user: { name: 'A' } } },
+    targetActor: -1,
+  });
 });
 
 test("[AW2] the SDK provider's presence reaches Yjs clients as awareness, with rising clocks; other presence does not", () => {

@@ -13,7 +13,8 @@ function fanoutOf(room: RoomState) {
   const turn = (): Record<string, string[]> => {
     clock.turn();
     const got: Record<string, string[]> = {};
-    for (const { to, frames } of delivered.splice(0)) for (const session of to) (got[session] ??= []).push(...frames.map(({ data }) => String(data)));
+    for (const { to, frames } of delivered.splice(0))
+      for (const session of to) (got[session] ??= []).push(...frames.map(({ data }) => String(data)));
     return got;
   };
   return { fanout, turn, delivered, clock };

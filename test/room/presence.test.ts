@@ -4,7 +4,12 @@ import { aRoom, id, join, LIMITS, messages, newcomer, presence, say } from '../s
 test('[PR1] a patch goes to all others without targetActor; a full presence with it', () => {
   const room = aRoom('ann', 'bob');
   expect(presence(room, 'ann', { x: 1 })).toEqual([
-    { type: 'send', to: { allBut: 'ann' }, when: 'now', message: { type: 'presence', actor: 1, data: { x: 1 }, targetActor: null } },
+    {
+      type: 'send',
+      to: { allBut: 'ann' },
+      when: 'now',
+      message: { type: 'presence', actor: 1, data: { x: 1 }, targetActor: null },
+    },
   ]);
   expect(presence(room, 'ann', { x: 1 }, -1)).toMatchObject([{ to: { allBut: 'ann' }, message: { targetActor: -1 } }]);
   expect(presence(room, 'ann', { x: 1 }, 2)).toMatchObject([{ to: { only: 'bob' }, message: { targetActor: 2 } }]);
@@ -27,13 +32,21 @@ test('[PR4] a presence of the largest size passes, one byte more is refused', ()
   const room = aRoom('ann');
   const sized = (bytes: number) => ({ x: 'a'.repeat(bytes - '{"x":""}'.length) });
   expect(presence(room, 'ann', sized(LIMITS.presenceBytesMax))).toHaveLength(1);
-  expect(() => presence(room, 'ann', sized(LIMITS.presenceBytesMax + 1))).toThrow(expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE' }));
+  expect(() => presence(room, 'ann', sized(LIMITS.presenceBytesMax + 1))).toThrow(
+    expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE' }),
+  );
 });
 
 test('[PR5] an event goes to all but its sender; one from REST to everybody, as actor -1', () => {
   const room = aRoom('ann');
-  expect(say(room, { type: 'event.broadcast', from: id('ann'), event: 5 })[0]).toMatchObject({ to: { allBut: 'ann' }, message: { actor: 1, event: 5 } });
-  expect(say(room, { type: 'event.broadcast', from: null, event: null })[0]).toMatchObject({ to: { allBut: null }, message: { actor: -1, event: null } });
+  expect(say(room, { type: 'event.broadcast', from: id('ann'), event: 5 })[0]).toMatchObject({
+    to: { allBut: 'ann' },
+    message: { actor: 1, event: 5 },
+  });
+  expect(say(room, { type: 'event.broadcast', from: null, event: null })[0]).toMatchObject({
+    to: { allBut: null },
+    message: { actor: -1, event: null },
+  });
 });
 
 const set = { type: 'presence.set', userId: 'bot', data: { x: 1 }, info: { name: 'Bot' }, ttlMs: 2_000 } as const;
@@ -52,7 +65,9 @@ test('[PR6] a presence set over REST is a user until its time is up, and not a m
 test('[PR7] setting it again replaces the data and restarts the time, under the same number', () => {
   const room = aRoom('ann');
   say(room, set, 1_000);
-  expect(messages(say(room, { ...set, data: { y: 2 } }, 2_000))).toEqual([{ type: 'presence', actor: 2, data: { y: 2 }, targetActor: -1 }]);
+  expect(messages(say(room, { ...set, data: { y: 2 } }, 2_000))).toEqual([
+    { type: 'presence', actor: 2, data: { y: 2 }, targetActor: -1 },
+  ]);
   expect(say(room, { type: 'clock.tick' }, 3_999)).toEqual([]);
 });
 

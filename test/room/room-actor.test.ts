@@ -49,7 +49,15 @@ function anActor(policy: Partial<{ snapshotAfterChanges: number; pendingBytesMax
       deliver: (to, frames) => sent.push(...to.flatMap((session) => frames.map(({ data }) => `${session} ${data}`))),
       closeSessions: (to, refusal) => closed.push({ to, code: refusal.code }),
       log: silentLog,
-      policy: { ...LIMITS, pendingBytesMax: 1_000_000, snapshotAfterChanges: 1_000, snapshotAfterBytes: 1_000_000, snapshotEveryMs: 60_000, idleMs: 60_000, ...policy },
+      policy: {
+        ...LIMITS,
+        pendingBytesMax: 1_000_000,
+        snapshotAfterChanges: 1_000,
+        snapshotAfterBytes: 1_000_000,
+        snapshotEveryMs: 60_000,
+        idleMs: 60_000,
+        ...policy,
+      },
     },
     { room, ground: { stream: 5, epoch: 3, snapshotVersion: 0 }, onLost: () => (lost += 1) },
   );
@@ -98,7 +106,10 @@ test('[GA2] one append is under way at a time; what gathers meanwhile is the nex
   appends[0]!.answer('committed');
   await settled();
   clock.turn();
-  expect(appends.map(({ entry }) => [entry.version, entry.count])).toEqual([[1, 1], [3, 2]]);
+  expect(appends.map(({ entry }) => [entry.version, entry.count])).toEqual([
+    [1, 1],
+    [3, 2],
+  ]);
   expect(sent).toHaveLength(2);
   appends[1]!.answer('committed');
   await settled();
@@ -238,5 +249,14 @@ test('[YH1] the hash that SDK clients take for "saved" comes once for a burst, a
   clock.turn();
   expect(sent).toHaveLength(1);
   expect(sent[0]).toContain(`"remoteSnapshotHash":"${sha256Base64(Y.encodeSnapshot(Y.snapshot(doc)))}"`);
-  expect(sent[0]).toMatch(/^ann \[\{"type":300,"update":"AAA=","isSync":false,"stateVector":null,"v2":false,"remoteSnapshotHash":".+"\}\]$/);
+  expect(sent[0]).toMatch(
+    /^ann \[\{"type":300,"update":"AAA=","isSync":false,"stateVector":null,"v2":false,"remoteSnapshotHash":".+"\}\]$/,
+  );
+});
+
+test('[GA8] a room that was deleted or renamed is forgotten at once: its successor of the same name starts from the database', async () => {
+  const { actor, closed, lost } = withPeople(anActor());
+  expect(await actor.act({ type: 'room.close', code: 'ROOM_NOT_FOUND', facts: { roomId: 'room' } })).toBeNull();
+  expect(closed[0]).toEqual({ to: ['ann', 'bob'], code: 'ROOM_NOT_FOUND' });
+  expect(lost()).toBe(1);
 });

@@ -12,7 +12,12 @@ test('[SE1] a newcomer learns its actor and who is there; the others learn of it
       when: 'now',
       message: { type: 'room.state', actor: 2, scopes: ['*:write'], users: { 1: { id: 'ann', scopes: ['*:write'] } } },
     },
-    { type: 'send', to: { allBut: 'bob' }, when: 'now', message: { type: 'user.joined', actor: 2, user: { id: 'bob', info: { name: 'Bob' }, scopes: ['*:write'] } } },
+    {
+      type: 'send',
+      to: { allBut: 'bob' },
+      when: 'now',
+      message: { type: 'user.joined', actor: 2, user: { id: 'bob', info: { name: 'Bob' }, scopes: ['*:write'] } },
+    },
   ]);
 });
 
@@ -48,13 +53,17 @@ test('[SE5] a full room refuses one more, and takes it when somebody has left', 
 });
 
 test('[SE6] who may not read the room does not get in', () => {
-  expect(() => join(aRoom(), newcomer('x', { permissions: NO_PERMISSIONS }))).toThrow(expect.objectContaining({ code: 'UNAUTHORIZED_ROOM_ACCESS' }));
+  expect(() => join(aRoom(), newcomer('x', { permissions: NO_PERMISSIONS }))).toThrow(
+    expect.objectContaining({ code: 'UNAUTHORIZED_ROOM_ACCESS' }),
+  );
 });
 
 test('[SE7] leaving is told once, and to those who stay', () => {
   const room = aRoom('ann', 'bob');
   const leave = { type: 'session.leave', sessionId: id('bob') } as const;
-  expect(say(room, leave)).toEqual([{ type: 'send', to: { allBut: 'bob' }, when: 'now', message: { type: 'user.left', actor: 2 } }]);
+  expect(say(room, leave)).toEqual([
+    { type: 'send', to: { allBut: 'bob' }, when: 'now', message: { type: 'user.left', actor: 2 } },
+  ]);
   expect(say(room, leave)).toEqual([]);
 });
 
@@ -62,8 +71,12 @@ test('[SE8] lost access closes a live session; changed access acts from the next
   const room = aRoom('ann');
   const permit = (permissions: typeof NO_PERMISSIONS) => say(room, { type: 'session.permit', sessionId: id('ann'), permissions });
   expect(permit({ ...NO_PERMISSIONS, room: 'read' })).toEqual([]);
-  expect(() => say(room, { type: 'storage.fetch', from: id('ann') })).toThrow(expect.objectContaining({ code: 'UNAUTHORIZED_ROOM_ACCESS' }));
-  expect(permit(NO_PERMISSIONS)).toEqual([{ type: 'close', session: 'ann', code: 'UNAUTHORIZED_ROOM_ACCESS', facts: {}, when: 'now' }]);
+  expect(() => say(room, { type: 'storage.fetch', from: id('ann') })).toThrow(
+    expect.objectContaining({ code: 'UNAUTHORIZED_ROOM_ACCESS' }),
+  );
+  expect(permit(NO_PERMISSIONS)).toEqual([
+    { type: 'close', session: 'ann', code: 'UNAUTHORIZED_ROOM_ACCESS', facts: {}, when: 'now' },
+  ]);
 });
 
 test('[SE9] a session that the room does not know is asked to come back', () => {

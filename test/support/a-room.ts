@@ -39,4 +39,12 @@ export function messages(effects: readonly Effect[]): unknown[] {
   return effects.flatMap((effect) => (effect.type === 'send' ? [effect.message] : []));
 }
 
-export const READER: Permissions = { ...FULL_ACCESS, room: 'read', storage: 'read', comments: 'read', 'comments:public': 'read', 'comments:private': 'read', feeds: 'read' };
+export const READER: Permissions = {
+  ...FULL_ACCESS,
+  room: 'read',
+  storage: 'read',
+  comments: 'read',
+  'comments:public': 'read',
+  'comments:private': 'read',
+  feeds: 'read',
+};

@@ -19,7 +19,14 @@ async function run(): Promise<void> {
     isStopping = true;
   });
   const onExit = (reason: string): void => void print({ ended: reason });
-  const postgres = await startEmbeddedPostgres({ dataDir, sharedDir, clock: systemClock, random: systemRandom, log: silentLog, onExit });
+  const postgres = await startEmbeddedPostgres({
+    dataDir,
+    sharedDir,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    onExit,
+  });
   const db = openPostgres({ url: postgres.url, poolMax: 2, log: silentLog });
   await db.query(sql`create table if not exists kept (row bigint generated always as identity)`);
   print({ url: postgres.url });

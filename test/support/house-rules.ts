@@ -35,8 +35,10 @@ const PURE_PACKAGES: Readonly<Record<string, readonly RegExp[]>> = {
 const FORBIDDEN_NAMES = /^(index|utils?|helpers?|common|types|manager|service)\.ts$/;
 const FEATURE_FILES = /^(shapes|rules|queries|routes)\.ts$/;
 /** The clock and randomness are inputs: only their own module reads the machine's. */
-const AMBIENT = /\b(Date\.now|performance\.now|setTimeout|setInterval|setImmediate|Math\.random|randomBytes|randomUUID)\s*\(|\bnew Date\(\)/;
-const IMPORT = /(?:^|\n)\s*(?:import|export)\s[^;'"]*?from\s*['"]([^'"]+)['"]|(?:^|\n)\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/g;
+const AMBIENT =
+  /\b(Date\.now|performance\.now|setTimeout|setInterval|setImmediate|Math\.random|randomBytes|randomUUID)\s*\(|\bnew Date\(\)/;
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\s[^;'"]*?from\s*['"]([^'"]+)['"]|(?:^|\n)\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/g;
 
 export function violationsOf(files: readonly SourceFile[]): string[] {
   return files.flatMap((file) => [...sizeOf(file), ...namesOf(file), ...importsOf(file), ...ambientOf(file)]);
@@ -71,7 +73,8 @@ function importsOf({ path, text }: SourceFile): string[] {
 function crossing(path: string, layer: string, target: string): string | null {
   const other = layerOf(target);
   if (!LAYERS[layer]?.includes(other)) return `${layer} may not import ${other} (${target})`;
-  if (layer === 'features' && other === 'features' && featureOf(path) !== featureOf(target)) return `features never import each other (${target})`;
+  if (layer === 'features' && other === 'features' && featureOf(path) !== featureOf(target))
+    return `features never import each other (${target})`;
   return null;
 }
 

@@ -6,7 +6,7 @@
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -25,6 +25,9 @@ export interface TestPostgres {
   /** A pool on it, or on a database that is there already; closed when the file ends. */
   open(options?: Partial<PostgresOptions>): Promise<PostgresSql>;
 }
+
+/** No test file takes this long. */
+const LEFT_OVER_AFTER_MS = 3_600_000;
 
 /** Call at the top of a test file. The server starts when it is first asked for. */
 export function usePostgres(): TestPostgres {
@@ -68,6 +71,7 @@ interface Server {
 }
 
 async function startServer(): Promise<Server> {
+  await removeLeftovers();
   const dataDir = await aDataDir('atrium-test-');
   await fillDataDir(dataDir);
   const postgres = await start(dataDir);
@@ -76,6 +80,16 @@ async function startServer(): Promise<Server> {
     await rm(dataDir, { recursive: true });
   };
   return { postgres, stop };
+}
+
+/** Test processes that were killed leave their directory, though no process. */
+async function removeLeftovers(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (!/^atrium-(test|embedded)-\w{6}$/.test(name)) continue;
+    const path = join(tmpdir(), name);
+    const found = await stat(path).catch(() => null);
+    if (found !== null && Date.now() - found.mtimeMs > LEFT_OVER_AFTER_MS) await rm(path, { recursive: true, force: true });
+  }
 }
 
 /** Puts an initialised, empty Postgres into a new DATA_DIR: ten times faster than initdb. */

@@ -58,9 +58,12 @@ export const activeUsersRoute = route({
   summary: 'List who is in a room, once for each connection',
   params: RoomParams,
   reply: ActiveUsersReply,
-  async handle({ params }, { rooms }) {
-    const users = (await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'users.list' })) as ActiveUser[];
-    return { data: users };
+  async handle({ params }, { rooms, roomExists }) {
+    const roomId = checkRoomId(params.roomId, 'roomId');
+    const users = rooms.askIfAwake(roomId, { type: 'users.list' });
+    if (users !== null) return { data: (await users) as ActiveUser[] };
+    if (!(await roomExists(roomId))) throw new AppError('ROOM_NOT_FOUND', { roomId });
+    return { data: [] }; // it sleeps: nobody is there
   },
 });
 

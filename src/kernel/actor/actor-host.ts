@@ -64,6 +64,11 @@ export class ActorHost<Command> {
     });
   }
 
+  /** The same, but null when the actor sleeps: it is not woken. */
+  askIfAwake(key: string, command: Command): Promise<unknown> | null {
+    return this.#slots.has(key) ? this.ask(key, command) : null;
+  }
+
   /**
    * The same without an answer, and without waking anybody: false when the actor sleeps. Plain calls all the way, because this is the
    * path of every socket frame. What waits for a load is bounded by the senders: each has asked to join first, and `ask` is bounded.

@@ -1,5 +1,4 @@
 /** The statements of the journal. The fence is in here: why each clause stands is said beside it. */
-
 import { concat } from '../../base/binary.ts';
 import { crc32 } from '../../base/crc32.ts';
 import type { JournalEntry } from './journal.ts';
@@ -81,11 +80,9 @@ export function foundQuery(entries: readonly Checked[]): Query<Found> {
 type Row = Omit<JournalEntry, 'stream'> & { readonly crc: number };
 
 export function readQuery(stream: number, { after, limit }: { after: number; limit: number }): Query<Row> {
-  return named(
-    'journal.read',
-    sql<Row>`
-    select version, count, epoch, crc, payload from journal where stream = ${stream} and version > ${after} order by version limit ${limit}`,
-  );
+  const query = sql<Row>`
+    select version, count, epoch, crc, payload from journal where stream = ${stream} and version > ${after} order by version limit ${limit}`;
+  return named('journal.read', query);
 }
 
 /**

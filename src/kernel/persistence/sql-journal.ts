@@ -123,15 +123,16 @@ export class SqlJournal implements Journal {
     const batch = new Map<number, Waiting>();
     const rest: Waiting[] = [];
     let bytes = 0;
+    let isFull = false;
     for (const waiting of this.#queue) {
       const { stream, payload } = waiting.entry;
-      const isFull = batch.size === BATCH_ENTRIES_MAX || (batch.size > 0 && bytes + payload.length > BATCH_BYTES_MAX);
+      isFull ||= batch.size === BATCH_ENTRIES_MAX || (batch.size > 0 && bytes + payload.length > BATCH_BYTES_MAX);
       if (isFull || batch.has(stream)) {
         rest.push(waiting);
-        continue;
+      } else {
+        batch.set(stream, waiting);
+        bytes += payload.length;
       }
-      batch.set(stream, waiting);
-      bytes += payload.length;
     }
     this.#queue = rest;
     return [...batch.values()];
@@ -163,26 +164,27 @@ export class SqlJournal implements Journal {
     for (const waiting of absent) {
       const { entry, crc } = waiting;
       const row = found.get(entry.stream);
-      if (row === undefined)
-        this.#settle(waiting, 'fenced'); // the actor was deleted
-      else if (row.crc === crc && row.epoch === entry.epoch && row.count === entry.count) this.#settle(waiting, 'committed');
-      else if (row.ownerEpoch !== entry.epoch) this.#settle(waiting, 'fenced');
-      else if (row.crc === null)
-        this.#hold(waiting); // its actor's row is locked by a stranger
-      else {
-        this.#deps.log.error(
-          { stream: entry.stream, version: entry.version, epoch: entry.epoch },
-          'journal holds another entry of this version',
-        );
-        this.#settle(waiting, 'fenced'); // memory has left the path of what is durable: the actor must be read again
-      }
+      const isMine = row?.crc === crc && row.epoch === entry.epoch && row.count === entry.count;
+      const isRuled = row?.ownerEpoch === entry.epoch; // no row: the actor was deleted
+      if (isMine) this.#settle(waiting, 'committed');
+      else if (!isRuled) this.#settle(waiting, 'fenced');
+      else if (row.crc === null) this.#hold(waiting);
+      else this.#forked(waiting);
     }
   }
 
-  /** Tries one entry again later while the others go on. */
+  /** The actor's memory has left the path of what is durable: it must be read again. */
+  #forked(waiting: Waiting): void {
+    const { stream, version, epoch } = waiting.entry;
+    this.#deps.log.error({ stream, version, epoch }, 'journal holds another entry of this version');
+    this.#settle(waiting, 'fenced');
+  }
+
+  /** Its actor's row is locked by a stranger: tries this entry again later while the others go on. */
   #hold(waiting: Waiting): void {
     this.#held.add(waiting);
     this.#deps.clock.after(HELD_MS, () => {
+      if (!this.#held.has(waiting)) return; // given up meanwhile
       this.#queue.unshift(waiting);
       this.#wake();
     });
@@ -232,6 +234,7 @@ function mustFollow(entry: JournalEntry, { crc, reached, isFirst }: { crc: numbe
   if (isFirst ? before > reached : before !== reached) {
     throw new AppError('ROOM_UNREADABLE', { reason: `its journal goes from version ${reached} to ${before + 1}` });
   }
-  if (entryCrc(entry) !== crc)
+  if (entryCrc(entry) !== crc) {
     throw new AppError('ROOM_UNREADABLE', { reason: `the journal entry of version ${entry.version} is damaged` });
+  }
 }

@@ -161,9 +161,9 @@ function isSame(one: Uint8Array | null | undefined, other: Uint8Array | null | u
   return Buffer.compare(one, other) === 0;
 }
 
-/** The depth of the deepest type; a type in a root has depth 1. Stops counting beyond `depthMax`. */
+/** The depth of the deepest type, at least 1: that of a type in a root. Stops counting beyond `depthMax`. */
 export function nestingOf(ydoc: Y.Doc, depthMax: number): number {
-  let deepest = 0;
+  let deepest = 1;
   for (const structs of ydoc.store.clients.values()) {
     for (const struct of structs) {
       if (!(struct instanceof Y.Item) || !(struct.content instanceof Y.ContentType)) continue;

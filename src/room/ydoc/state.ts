@@ -19,7 +19,7 @@ export interface Ydoc {
   readonly writers: Writers;
   /** Bytes of what waits for updates that have not come; as long as there are any, every update goes through the `Y.Doc`. */
   pendingBytes: number;
-  /** No type lies deeper than this; counted up by what arrives, measured when it gets near the limit. */
+  /** No type lies deeper than this, one in a root at 1; counted up by what arrives, measured when it comes near the limit. */
   nestingBound: number;
   live: Live | null;
   /** The answer to an empty state vector, until the next change: a thousand newcomers share these bytes. */

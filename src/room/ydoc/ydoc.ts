@@ -49,7 +49,7 @@ export function emptyYdoc(): Ydoc {
     deleted: new Map(),
     writers: new Map(),
     pendingBytes: 0,
-    nestingBound: 0,
+    nestingBound: 1,
     live: null,
     whole: null,
   };

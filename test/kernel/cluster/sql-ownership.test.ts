@@ -29,7 +29,14 @@ async function aWorker(through: Sql = db): Promise<Worker> {
   const clock = manualClock();
   const lapses = { count: 0 };
   const onLapsed = (): void => void lapses.count++;
-  const ownership = await SqlOwnership.register({ db: through, clock, random: systemRandom, log: silentLog, address: 'test:1', onLapsed });
+  const ownership = await SqlOwnership.register({
+    db: through,
+    clock,
+    random: systemRandom,
+    log: silentLog,
+    address: 'test:1',
+    onLapsed,
+  });
   workers.push(ownership);
   return { ownership, clock, lapses };
 }

@@ -22,7 +22,11 @@ test('[PG8] a migrated database needs nothing; a new file is applied once, and n
 
 test('[PG8] a migration that fails leaves the schema as it was', async () => {
   const db = await postgres.open();
-  const broken = [...files, next(files.length + 1, 'create table extra (n int)'), next(files.length + 2, 'create table extra (n int)')];
+  const broken = [
+    ...files,
+    next(files.length + 1, 'create table extra (n int)'),
+    next(files.length + 2, 'create table extra (n int)'),
+  ];
   await expect(migrate(db, broken)).rejects.toThrow('already exists');
   expect(await numbersOf(db)).toHaveLength(files.length);
   expect(await db.query(sql`select to_regclass('extra') as extra`)).toEqual([{ extra: null }]);

@@ -28,9 +28,12 @@ beforeEach(async () => {
 
 const big = (version: number): Uint8Array => new Uint8Array(INLINE_BYTES_MAX + 1).fill(version);
 const saveBig = (version: number): Promise<string> => snapshots.save({ stream, epoch: 1, version, bytes: big(version) });
-const saveSmall = (version: number): Promise<string> => snapshots.save({ stream, epoch: 1, version, bytes: new Uint8Array([version]) });
+const saveSmall = (version: number): Promise<string> =>
+  snapshots.save({ stream, epoch: 1, version, bytes: new Uint8Array([version]) });
 const versionsKept = async (): Promise<number[]> =>
-  (await db.query(sql<{ version: number }>`select version from snapshots where stream = ${stream} order by version`)).map(({ version }) => version);
+  (await db.query(sql<{ version: number }>`select version from snapshots where stream = ${stream} order by version`)).map(
+    ({ version }) => version,
+  );
 async function appendUpTo(last: number): Promise<void> {
   for (let version = 1; version <= last; version++) await journal.append(anEntry(stream, version));
 }

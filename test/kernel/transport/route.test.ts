@@ -24,19 +24,33 @@ test('[RT30] a handler is typed by the schemas beside it (the compiler is the te
       return { ok: true };
     },
   });
-  route({ ...facts, body: bytes({ bytesMax: 1 }), reply: empty(204), handle: ({ body }) => expectTypeOf(body).toEqualTypeOf<Uint8Array>() });
-  route({ ...facts, body: stream(), reply: empty(204), handle: ({ body }) => expectTypeOf(body).toEqualTypeOf<AsyncIterable<Uint8Array>>() });
-  route({ ...facts, body: json(Type.String(), {}), reply: empty(204), handle: ({ body }) => expectTypeOf(body).toEqualTypeOf<string>() });
-  route({ ...facts, reply: empty(204), handle: ({ body }) => expectTypeOf(body).toEqualTypeOf<undefined>() });
+  route({
+    ...facts,
+    body: bytes({ bytesMax: 1 }),
+    reply: empty(204),
+    handle: ({ body }) => void expectTypeOf(body).toEqualTypeOf<Uint8Array>(),
+  });
+  route({
+    ...facts,
+    body: stream(),
+    reply: empty(204),
+    handle: ({ body }) => void expectTypeOf(body).toEqualTypeOf<AsyncIterable<Uint8Array>>(),
+  });
+  route({
+    ...facts,
+    body: json(Type.String(), {}),
+    reply: empty(204),
+    handle: ({ body }) => void expectTypeOf(body).toEqualTypeOf<string>(),
+  });
+  route({ ...facts, reply: empty(204), handle: ({ body }) => void expectTypeOf(body).toEqualTypeOf<undefined>() });
   // @ts-expect-error: the reply is not what the schema says
   route({ ...facts, reply: Type.Object({ ok: Type.Boolean() }), handle: () => ({ ok: 'yes' }) });
 });
 
 test('[RT30] a bound route hands its dependencies to the handler', () => {
-  const bound = bindRoute(
-    route({ ...facts, reply: Type.String(), handle: (_, { db }) => withHeaders(db, { 'x-a': '1' }) }),
-    { db: 'here' },
-  );
+  const bound = bindRoute(route({ ...facts, reply: Type.String(), handle: (_, { db }) => withHeaders(db, { 'x-a': '1' }) }), {
+    db: 'here',
+  });
   expect(bound.run({ params: {}, query: {}, body: undefined, principal: { kind: 'none' }, request: {} as HttpRequest })).toEqual({
     value: 'here',
     headers: { 'x-a': '1' },

@@ -44,7 +44,7 @@ describe('a position between neighbours', () => {
         expect(makePosition(lo)).toBe(makePositionOfSdk(lo));
         expect(makePosition(undefined, hi)).toBe(makePositionOfSdk(undefined, hi));
       }),
-      { numRuns: 5_000 },
+      { numRuns: 2_000 },
     );
   });
 

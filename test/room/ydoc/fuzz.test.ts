@@ -106,7 +106,7 @@ describe('broken updates', () => {
     (seed) => {
       const chance = chanceOf(2000 + seed);
       let taken = 0;
-      for (let round = 0; round < 20; round += 1) {
+      for (let round = 0; round < 8; round += 1) {
         const doc = emptyYdoc();
         for (let step = 0; step < 12; step += 1) {
           const update = nonsense(chance);
@@ -118,7 +118,7 @@ describe('broken updates', () => {
             () => [snapshotHash(doc), readYdocJson(doc, { formatting: 'delta' }), keepingDocOf(missingFor(doc, Uint8Array.of(0)))],
             at,
           ).not.toThrow();
-          if (chance(4) === 0) expect(() => decodeYdoc(encodeYdoc(doc)), at).not.toThrow();
+          if (chance(4) === 0) expect(() => readYdocJson(decodeYdoc(encodeYdoc(doc)), { formatting: 'plain' }), at).not.toThrow();
         }
       }
       expect(taken).toBeGreaterThan(0);

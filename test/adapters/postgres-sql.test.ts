@@ -1,0 +1,117 @@
+import { rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/adapters/embedded-postgres.ts';
+import { readMigrations } from '../../src/adapters/migration-files.ts';
+import { openPostgres, type PostgresOptions, type PostgresSql } from '../../src/adapters/postgres-sql.ts';
+import { systemClock, systemRandom } from '../../src/base/clock.ts';
+import { silentLog } from '../../src/base/observe.ts';
+import { migrate } from '../../src/kernel/persistence/migrate.ts';
+import { type Sql, SqlError, sql } from '../../src/kernel/persistence/sql.ts';
+import { SqlJournal } from '../../src/kernel/persistence/sql-journal.ts';
+import { aDataDir, fillDataDir } from '../support/postgres.ts';
+import { anEntry, aStream } from '../support/streams.ts';
+
+let dataDir: string;
+let postgres: EmbeddedPostgres;
+const pools: PostgresSql[] = [];
+
+async function startPostgres(): Promise<EmbeddedPostgres> {
+  return startEmbeddedPostgres({
+    dataDir,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    onExit: () => undefined,
+    settings: { fsync: 'off' },
+  });
+}
+
+function open(options: Partial<PostgresOptions> = {}): PostgresSql {
+  const pool = openPostgres({ url: postgres.url, poolMax: 2, log: silentLog, ...options });
+  pools.push(pool);
+  return pool;
+}
+
+beforeAll(async () => {
+  dataDir = await aDataDir('atrium-test-');
+  await fillDataDir(dataDir);
+  postgres = await startPostgres();
+  await migrate(open(), await readMigrations());
+});
+afterAll(async () => {
+  await Promise.all(pools.map((pool) => pool.close()));
+  await postgres.stop();
+  rmSync(dataDir, { recursive: true });
+});
+
+const backend = sql<{ pid: number }>`select pg_backend_pid() as pid`;
+const pidOf = async (db: Sql): Promise<number> => (await db.query(backend))[0]!.pid;
+const unavailable = { code: 'DATABASE_UNAVAILABLE' };
+
+test('[PG5] nobody there is DATABASE_UNAVAILABLE; a database that does not exist is a plain error, told as it is', async () => {
+  await expect(open({ url: 'postgres://atrium@127.0.0.1:1/postgres' }).query(backend)).rejects.toMatchObject(unavailable);
+  const missing = open({ url: postgres.url.replace('/postgres?', '/missing?') }).query(backend);
+  await expect(missing).rejects.toBeInstanceOf(SqlError);
+  await expect(missing).rejects.toThrow('"missing" does not exist');
+});
+
+test('[PG5] a server that takes the connection and says nothing is given up', async () => {
+  const sockets: Socket[] = [];
+  const mute = await new Promise<Server>((resolve) => {
+    const server = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1', () => resolve(server));
+  });
+  const { port } = mute.address() as { port: number };
+  await expect(open({ url: `postgres://a@127.0.0.1:${port}/a`, connectMsMax: 100 }).query(backend)).rejects.toMatchObject(
+    unavailable,
+  );
+  for (const socket of sockets) socket.destroy();
+  mute.close();
+});
+
+test('[PG5] a server that stops answering is given up, and its connection is not used again', async () => {
+  const db = open({ poolMax: 1, statementMsMax: 50 });
+  const pid = await pidOf(db);
+  process.kill(pid, 'SIGSTOP');
+  await expect(db.query(backend)).rejects.toMatchObject(unavailable);
+  const next = await pidOf(db);
+  process.kill(pid, 'SIGCONT');
+  expect(next).not.toBe(pid);
+});
+
+test('[PG5] a statement that takes too long is ended, and its connection used again', async () => {
+  const db = open({ poolMax: 1, statementMsMax: 50 });
+  const pid = await pidOf(db);
+  await expect(db.query(sql`select pg_sleep(5)`)).rejects.toMatchObject({ ...unavailable, facts: { sqlState: '57014' } });
+  expect(await pidOf(db)).toBe(pid);
+});
+
+test('[PG5] when all connections are taken, who waits too long is told so', async () => {
+  const db = open({ poolMax: 1, connectMsMax: 50 });
+  await db.transaction(async () => {
+    await expect(db.query(backend)).rejects.toMatchObject(unavailable);
+  });
+  expect(await pidOf(db)).toBeGreaterThan(0);
+});
+
+test('[PG5] a value that cannot be sent is our mistake, not the database’s', async () => {
+  const circular: Record<string, unknown> = {};
+  circular['self'] = circular;
+  const db = open({ poolMax: 1 });
+  await expect(db.query(sql`select ${circular}::jsonb`)).rejects.toThrow(TypeError);
+  expect(await pidOf(db)).toBeGreaterThan(0);
+});
+
+test('[JO9] an append waits for a database that restarts, and idle connections that die with it end nothing', async () => {
+  const db = open();
+  const journal = new SqlJournal({ db, clock: systemClock, log: silentLog });
+  const stream = await aStream(db);
+  expect(await journal.append(anEntry(stream, 1))).toBe('committed');
+  await postgres.stop();
+  const waiting = journal.append(anEntry(stream, 2));
+  await expect(db.query(backend)).rejects.toMatchObject(unavailable);
+  postgres = await startPostgres();
+  expect(await waiting).toBe('committed');
+  expect(await journal.append(anEntry(stream, 3))).toBe('committed');
+  expect((await journal.readAfter(stream, 0)).map(({ version }) => version)).toEqual([1, 2, 3]);
+});

@@ -1,0 +1,351 @@
+import { describe, expect, test } from 'vitest';
+import * as Y from 'yjs';
+import { AppError, type ErrorCode } from '../../../src/base/errors.ts';
+import { readYdocJson } from '../../../src/room/ydoc/json.ts';
+import { YDOC_LIMITS } from '../../../src/room/ydoc/limits.ts';
+import { acceptUpdate, emptyYdoc, encodeYdoc, missingFor, replayUpdate, snapshotHash, stateVector, type Ydoc, ydocBytes } from '../../../src/room/ydoc/ydoc.ts';
+import { aClient, acceptAll, block, bytes, collected, docOf, entry, from, gap, hashOf, string, stringAfter, typing } from './builders.ts';
+
+/** Refuses, and is what it was. */
+function expectRefused(doc: Ydoc, update: Uint8Array, reason: RegExp | ErrorCode, session: string | null = 'attacker'): void {
+  const before = [hashOf(docOf(encodeYdoc(doc))), stateVector(doc), ydocBytes(doc)];
+  let thrown: unknown;
+  try {
+    acceptUpdate(doc, update, from(session));
+  } catch (error) {
+    thrown = error;
+  }
+  expect(thrown).toBeInstanceOf(AppError);
+  if (reason instanceof RegExp) {
+    expect((thrown as AppError).code).toBe('YJS_UPDATE_INVALID');
+    expect((thrown as AppError).facts.reason).toMatch(reason);
+  } else expect((thrown as AppError).code).toBe(reason);
+  expect([hashOf(docOf(encodeYdoc(doc))), stateVector(doc), ydocBytes(doc)]).toEqual(before);
+}
+
+describe('[YD3] counts', () => {
+  test('a declared count of structs allocates nothing: 7 bytes that cost Yjs 232 MB', () => {
+    const bomb = bytes(1, 30_000_000, 1, 0);
+    expect(bomb.length).toBe(7);
+    const beforeBytes = process.memoryUsage().heapUsed;
+    expectRefused(emptyYdoc(), bomb, /more than its bytes can hold/);
+    expect(process.memoryUsage().heapUsed - beforeBytes).toBeLessThan(50_000_000);
+  });
+
+  test('a count is taken when the bytes can hold it, and refused when one is missing', () => {
+    expect(acceptUpdate(emptyYdoc(), block(1, 0, collected(1), collected(1)), from('one')).changed).toBe(true);
+    expectRefused(emptyYdoc(), bytes(1, 4, 1, 0, collected(1), collected(1), 0), /more than its bytes can hold/);
+  });
+
+  test.each([
+    ['clients', bytes(2 ** 31, 0)],
+    ['clients with deletions', bytes(0, 2 ** 31)],
+    ['deletions', bytes(0, 1, 1, 2 ** 31)],
+    ['values', block(1, 0, bytes(8, 1, 'list', 2 ** 31))],
+    ['properties', block(1, 0, bytes(8, 1, 'list', 1, 118, 2 ** 31))],
+    ['JSON texts', block(1, 0, bytes(2, 1, 'list', 2 ** 31))],
+  ])('the same for %s', (_, bomb) => {
+    expectRefused(emptyYdoc(), bomb, /more than its bytes can hold/);
+  });
+});
+
+describe('[YD4] clocks', () => {
+  const victim = 77;
+
+  function typed(): Ydoc {
+    const doc = emptyYdoc();
+    acceptAll(doc, typing(victim, 'abc'), 'victim');
+    return doc;
+  }
+
+  test("a collected struct cannot use up the victim's clocks: 10 bytes that made all later edits vanish", () => {
+    const doc = typed();
+    const bomb = block(victim, 3, collected(1_000_000));
+    expect(bomb.length).toBeLessThanOrEqual(10);
+    expectRefused(doc, bomb, /as which another live session writes/);
+    expectRefused(doc, block(victim, 3, bytes(1, 1, 'text', 1_000_000)), /as which another live session writes/);
+    acceptAll(doc, typing(victim, 'abcdef').slice(3), 'victim');
+    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'abcdef' });
+  });
+
+  test('up to the bound a stranger may, since people do hand on what was deleted meanwhile; the writer itself may go on', () => {
+    expect(acceptUpdate(typed(), block(victim, 3, collected(YDOC_LIMITS.strangerAdvanceMax)), from('friend')).changed).toBe(true);
+    expectRefused(typed(), block(victim, 3, collected(YDOC_LIMITS.strangerAdvanceMax + 1)), /another live session/);
+    expect(acceptUpdate(typed(), block(victim, 3, collected(YDOC_LIMITS.strangerAdvanceMax + 1)), from('victim')).changed).toBe(true);
+    const gone = from('friend', (session) => session !== 'victim');
+    expect(acceptUpdate(typed(), block(victim, 3, collected(YDOC_LIMITS.strangerAdvanceMax + 1)), gone).changed).toBe(true);
+  });
+
+  test('no clock beyond 2³¹: 12 bytes that set one to 2⁴⁰', () => {
+    expectRefused(emptyYdoc(), block(1, 0, collected(2 ** 40)), /a clock in it is beyond/);
+    expectRefused(emptyYdoc(), block(1, 2 ** 31, string('a')), /a clock in it is beyond/);
+    expectRefused(emptyYdoc(), bytes(0, 1, 1, 1, 2 ** 31, 1), /a clock in it is beyond/);
+    expectRefused(emptyYdoc(), block(1, 0, stringAfter(2, 2 ** 31, 'a')), /a clock in it is beyond/);
+    expectRefused(emptyYdoc(), block(1, 0, collected(2 ** 31 + 1)), /a clock in it is beyond/, null);
+    expect(acceptUpdate(emptyYdoc(), block(1, 0, collected(2 ** 31)), from(null)).changed).toBe(true);
+  });
+
+  test('deleted content of one message advances clocks by at most a million, over all clients', () => {
+    const half = YDOC_LIMITS.deletedAdvanceMax / 2;
+    const two = (second: number): Uint8Array => bytes(2, 1, 2, 0, collected(half), 1, 1, 0, collected(second), 0);
+    expect(acceptUpdate(emptyYdoc(), two(half), from('one')).changed).toBe(true);
+    expectRefused(emptyYdoc(), two(half + 1), /more than 1000000 clocks with deleted content/);
+    expect(acceptUpdate(emptyYdoc(), two(half + 1), from(null)).changed).toBe(true);
+  });
+
+  test('content that takes bytes is not counted: a first sync may be large', () => {
+    const update = block(1, 0, string('x'.repeat(YDOC_LIMITS.deletedAdvanceMax + 1)));
+    expect(acceptUpdate(emptyYdoc(), update, from('one')).changed).toBe(true);
+  });
+
+  test('nothing begins, and nothing is deleted, further beyond what is known than the lead', () => {
+    const lead = YDOC_LIMITS.clockLeadMax;
+    expect(acceptUpdate(typed(), block(victim, 3 + lead, string('z')), from('victim')).changed).toBe(true);
+    expectRefused(typed(), block(victim, 4 + lead, string('z')), /too far beyond what is known/, 'victim');
+    expectRefused(typed(), block(victim, 3, string('d'), gap(lead + 1), string('z')), /too far beyond what is known/, 'victim');
+    expect(acceptUpdate(typed(), bytes(0, 1, victim, 1, 0, 3 + lead), from('friend')).changed).toBe(true);
+    expectRefused(typed(), bytes(0, 1, victim, 1, 0, 4 + lead), /deletes too far beyond/);
+  });
+
+  test('numbers that lib0 would read as NaN are refused', () => {
+    const endless = new Uint8Array(200).fill(0x80);
+    expectRefused(emptyYdoc(), bytes(1, 1, endless, 0), /out of range/);
+    expectRefused(emptyYdoc(), block(1, 0, bytes(8, 1, 'list', 1, 125, endless)), /out of range/);
+    expectRefused(emptyYdoc(), bytes(1, 1, Uint8Array.of(255, 255, 255, 255, 255, 255, 255, 127), 0, collected(1), 0), /out of range/);
+  });
+});
+
+describe('[YD5] nesting', () => {
+  function nested(depth: number): Uint8Array {
+    const ydoc = new Y.Doc();
+    ydoc.clientID = 9;
+    ydoc.transact(() => {
+      let map = ydoc.getMap<unknown>('map');
+      for (let level = 0; level < depth; level += 1) {
+        const next = new Y.Map<unknown>();
+        map.set('in', next);
+        map = next;
+      }
+    });
+    return Y.encodeStateAsUpdate(ydoc);
+  }
+
+  test('maps 8,000 deep are refused: they made toJSON throw for ever', () => {
+    const doc = emptyYdoc();
+    expectRefused(doc, nested(8_000), /nests types deeper than 64/);
+    acceptAll(doc, typing(1, 'still here'));
+    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'still here' });
+  });
+
+  test('64 levels are taken and can be read, 65 are not', () => {
+    const doc = emptyYdoc();
+    acceptUpdate(doc, nested(64), from('one'));
+    expect(JSON.stringify(readYdocJson(doc, { formatting: 'plain' })).match(/"in"/g)).toHaveLength(64);
+    expectRefused(emptyYdoc(), nested(65), /nests types deeper than 64/);
+  });
+
+  test('level by level it is the same, and many types side by side are no depth', () => {
+    const doc = emptyYdoc();
+    const { ydoc, sent } = aClient(3);
+    let map = ydoc.getMap<unknown>('map');
+    for (let level = 0; level < 65; level += 1) {
+      ydoc.getArray('flat').push([new Y.Text('beside'), new Y.Array()]);
+      map.set('in', new Y.Map());
+      map = map.get('in') as Y.Map<unknown>;
+    }
+    const last = sent.pop()!;
+    acceptAll(doc, sent);
+    expectRefused(doc, last, /nests types deeper than 64/, 'session');
+  });
+
+  test('400 KB of nested values are refused without a stack overflow', () => {
+    const levels = 200_000;
+    const value = bytes(new Uint8Array(2 * levels).map((_, index) => (index % 2 === 0 ? 117 : 1)), 126);
+    expectRefused(emptyYdoc(), block(1, 0, bytes(8, 1, 'list', 1, value)), /nested too deeply/);
+  });
+
+  test('values may nest to the bound', () => {
+    const nest = (levels: number): Uint8Array => bytes(...Array.from({ length: levels }, () => [117, 1]).flat(), 126);
+    expect(acceptUpdate(emptyYdoc(), block(1, 0, entry('key', nest(64))), from('one')).changed).toBe(true);
+    expectRefused(emptyYdoc(), block(1, 0, entry('key', nest(65))), /nested too deeply/);
+  });
+
+  test('JSON in embeds and formats is bounded too', () => {
+    const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
+    expectRefused(emptyYdoc(), block(1, 0, bytes(5, 1, 'text', deep)), /nested deeper/);
+    expectRefused(emptyYdoc(), block(1, 0, bytes(6, 1, 'text', 'bold', deep)), /nested deeper/);
+  });
+});
+
+describe('[YD6] keys that reach a prototype', () => {
+  const value = bytes(126);
+
+  test.each([
+    ['of a map', block(1, 0, entry('__proto__', value))],
+    ['of a map, constructor', block(1, 0, entry('constructor', value))],
+    ['of a map, prototype', block(1, 0, entry('prototype', value))],
+    ['of a value', block(1, 0, entry('key', bytes(118, 1, '__proto__', 118, 0)))],
+    ['of a value in a list', block(1, 0, bytes(8, 1, 'list', 1, 117, 1, 118, 1, '__proto__', 126))],
+    ['of a root', block(1, 0, bytes(4, 1, '__proto__', 'text'))],
+    ['of a format', block(1, 0, bytes(6, 1, 'text', '__proto__', 'true'))],
+    ['of an embed', block(1, 0, bytes(5, 1, 'text', '{"__proto__":{}}'))],
+    ['of an escaped embed', block(1, 0, bytes(5, 1, 'text', '{"__pro\\u0074o__":{}}'))],
+    ['of old JSON content', block(1, 0, bytes(2, 1, 'list', 1, '{"__proto__":1}'))],
+    ['of the options of a subdocument', block(1, 0, bytes(9, 1, 'list', 'guid', 118, 1, '__proto__', 126))],
+  ])('are refused as a key %s', (_, update) => {
+    expectRefused(emptyYdoc(), update, /the key "(__proto__|constructor|prototype)" is not allowed/);
+  });
+
+  test('and names that only look like them are taken', () => {
+    expect(acceptUpdate(emptyYdoc(), block(1, 0, entry('__proto_a', value), entry('Constructor', value)), from('one')).changed).toBe(true);
+  });
+});
+
+describe('[YD7] bytes that are no update', () => {
+  const { ydoc } = aClient(5);
+  ydoc.getText('text').insert(0, 'some text', { bold: true });
+  ydoc.getMap('map').set('key', { a: [1, 2.5, 'three'] });
+  const whole = Y.encodeStateAsUpdate(ydoc);
+
+  test('cut anywhere, or followed by one byte more, it is refused', () => {
+    for (let length = 0; length < whole.length; length += 1) expect(() => acceptUpdate(emptyYdoc(), whole.subarray(0, length), from('one'))).toThrow(AppError);
+    expectRefused(emptyYdoc(), bytes(whole, { byte: 0 }), /bytes follow its end/);
+    expect(acceptUpdate(emptyYdoc(), whole, from('one')).changed).toBe(true);
+  });
+
+  test('V2 is refused: the empty one, a whole document, and some twenty bytes that promise 2²⁸ structs', () => {
+    expectRefused(emptyYdoc(), Y.encodeStateAsUpdateV2(new Y.Doc()), /V2/);
+    expect(() => acceptUpdate(emptyYdoc(), Y.encodeStateAsUpdateV2(ydoc), from('one'))).toThrow(AppError);
+    // In the manner of yjs#687: run-length decoders that repeat their last value for ever, and a count.
+    const bomb = bytes(0, '', '\x01', '', '', '\0', '\0', '', '', '\x01', 1, 2 ** 28, 0, 0);
+    expect(bomb.length).toBeLessThan(27);
+    const startedMs = performance.now();
+    expect(() => acceptUpdate(emptyYdoc(), bomb, from('one'))).toThrow(AppError);
+    expect(performance.now() - startedMs).toBeLessThan(50);
+  });
+
+  test.each([
+    ['an empty struct', block(1, 0, string('')), /empty struct/],
+    ['an empty collected struct', block(1, 0, collected(0)), /empty struct/],
+    ['an empty gap', block(1, 0, gap(0)), /empty struct/],
+    ['a client twice', bytes(2, 1, 1, 0, collected(1), 1, 1, 1, collected(1), 0), /client 1 twice/],
+    ['content of an unknown kind', block(1, 0, bytes(11, 1, 'text', 1)), /unknown kind 11/],
+    ['a gap with a place', block(1, 0, bytes({ byte: 10 | 0x80 }, 1, 0, 1)), /unknown kind|own future/],
+    ['a type of an unknown kind', block(1, 0, bytes(7, 1, 'list', 7)), /type of the unknown kind 7/],
+    ['a value of an unknown kind', block(1, 0, entry('key', bytes(115))), /value of the unknown kind 115/],
+    ['a value of an unknown kind above', block(1, 0, entry('key', bytes({ byte: 128 }))), /value of the unknown kind 128/],
+    ['a parent that is neither', block(1, 0, bytes(4, 2, 'text', 'a')), /no parent/],
+    ['its own future as origin', block(1, 3, stringAfter(1, 3, 'a')), /own future/],
+    ['its own future as parent', block(1, 3, bytes(4, 0, 1, 3, 'a')), /own future/],
+    ['text that is not UTF-8', block(1, 0, bytes(4, 1, 'text', 1, { byte: 0xff })), /not UTF-8/],
+    ['half a surrogate pair', block(1, 0, bytes(4, 1, 'text', 3, Uint8Array.of(0xed, 0xa0, 0x80))), /not UTF-8/],
+    ['an overlong letter', block(1, 0, bytes(4, 1, 'text', 2, Uint8Array.of(0xc0, 0x80))), /not UTF-8/],
+    ['JSON that is none', block(1, 0, bytes(5, 1, 'text', '{')), /not JSON/],
+    ['a subdocument without options', block(1, 0, bytes(9, 1, 'list', 'guid', 126)), /options of a subdocument/],
+    ['a subdocument whose guid is overwritten', block(1, 0, bytes(9, 1, 'list', 'guid', 118, 1, 'guid', 126)), /not allowed/],
+    ['an entry of several values', block(1, 0, bytes(4 | 0x20, 1, 'map', 'key', 'abc')), /several values/],
+  ])('%s is refused', (_, update, reason) => {
+    expectRefused(emptyYdoc(), update, reason);
+  });
+
+  test('an update or a document beyond its bytes is refused by name', () => {
+    const limits = { ...YDOC_LIMITS, updateBytesMax: whole.length, documentBytesMax: whole.length + 2 };
+    expect(acceptUpdate(emptyYdoc(), whole, from('one'), limits).changed).toBe(true);
+    expect(() => acceptUpdate(emptyYdoc(), whole, from('one'), { ...limits, updateBytesMax: whole.length - 1 })).toThrow(/update is larger than/);
+    expect(() => acceptUpdate(emptyYdoc(), whole, from('one'), { ...limits, documentBytesMax: whole.length + 1 })).toThrow(/document with this update is larger/);
+  });
+});
+
+describe('[YD8] updates that wait', () => {
+  test('a flood out of order is held up to the bound, then refused, at a few milliseconds a message', () => {
+    const limits = { ...YDOC_LIMITS, pendingBytesMax: 16 * 1024 };
+    const doc = emptyYdoc();
+    const early = typing(1, 'x'.repeat(601)).slice(1);
+    const filler = 'y'.repeat(200);
+    let refused = 0;
+    const tookMs: number[] = [];
+    for (let index = early.length - 1; index >= 0; index -= 1) {
+      const update = index % 2 === 0 ? early[index]! : block(1000 + index, 1, string(filler));
+      const startedMs = performance.now();
+      try {
+        acceptUpdate(doc, update, from('flood'), limits);
+      } catch (error) {
+        expect((error as AppError).facts.reason).toMatch(/waits for updates that have not come/);
+        refused += 1;
+      }
+      tookMs.push(performance.now() - startedMs);
+      expect(doc.pendingBytes).toBeLessThanOrEqual(limits.pendingBytesMax);
+    }
+    expect(refused).toBeGreaterThan(200);
+    expect(refused).toBeLessThan(600);
+    // The middle one: the machine is shared, and pauses are not ours.
+    expect(tookMs.sort((one, other) => one - other)[300]).toBeLessThan(20);
+    acceptAll(doc, typing(2, 'others go on'));
+    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'others go on' });
+  });
+
+  test('a flood of deletions of what is not here is held to the same bound', () => {
+    const limits = { ...YDOC_LIMITS, pendingBytesMax: 1_000 };
+    const doc = emptyYdoc();
+    acceptAll(doc, typing(2, 'text'));
+    const flood = (client: number): Uint8Array => bytes(0, 1, client, 100, ...Array.from({ length: 100 }, (_, index) => bytes(2 * index, 1)));
+    const outcomes = Array.from({ length: 20 }, (_, index) => {
+      try {
+        return acceptUpdate(doc, flood(100 + index), from('flood'), limits).changed;
+      } catch (error) {
+        return (error as AppError).code;
+      }
+    });
+    expect(outcomes[0]).toBe(true);
+    expect(outcomes.at(-1)).toBe('YJS_UPDATE_INVALID');
+    expect(doc.pendingBytes).toBeLessThanOrEqual(1_000);
+    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'text' });
+  });
+
+  test('an overlap with collected structs, on which Yjs throws, is refused and forgotten', () => {
+    const doc = emptyYdoc();
+    acceptUpdate(doc, block(3, 0, string('abc'), collected(2)), from('one'));
+    const overlap = block(3, 4, bytes(8, 1, 'list', 2, 126, 126));
+    expect(() => Y.applyUpdate(docOf(encodeYdoc(doc)), overlap)).toThrow(TypeError);
+    expectRefused(doc, overlap, /Yjs says/, 'one');
+    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'abc' });
+  });
+
+  test("what waits cannot make someone else's update fail: it is dropped, live and in recovery", () => {
+    const doc = emptyYdoc();
+    const journal = [
+      block(3, 0, string('abc')),
+      // It waits for the victim's clock 1, and by then what stands before its second half is collected.
+      block(3, 3, stringAfter(77, 0, 'zz')),
+      block(3, 3, collected(1)),
+      block(77, 0, string('victim')),
+    ];
+    acceptAll(doc, journal.slice(0, 3), 'attacker');
+    expect(doc.pendingBytes).toBeGreaterThan(0);
+    expect(acceptUpdate(doc, journal[3]!, from('victim')).changed).toBe(true);
+    const recovered = emptyYdoc();
+    for (const update of journal) replayUpdate(recovered, update);
+    for (const each of [doc, recovered]) {
+      expect(each.pendingBytes).toBe(0);
+      expect(readYdocJson(each, { formatting: 'plain' })).toEqual({ text: 'abcvictim' });
+    }
+    expect(snapshotHash(doc)).toBe(snapshotHash(recovered));
+  });
+
+  test('what Yjs takes but cannot collect leaves the document readable', () => {
+    const doc = emptyYdoc();
+    const updates = [
+      // A map in the root; an entry; what follows that entry holds two values, which a deletion then splits.
+      block(1, 0, bytes(7 | 0x20, 1, 'map', 'in', 1)),
+      block(1, 1, bytes(8 | 0x20, 0, 1, 0, 'key', 1, 126)),
+      block(1, 2, bytes({ byte: 8 | 0x80 }, 1, 1, 2, 126, 126)),
+      bytes(0, 1, 1, 1, 3, 1),
+      bytes(0, 1, 1, 1, 0, 1),
+    ];
+    acceptAll(doc, updates);
+    const peer = new Y.Doc();
+    expect(() => updates.forEach((update) => Y.applyUpdate(peer, update))).toThrow('Unexpected case');
+    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ map: {} });
+    expect(missingFor(doc, Uint8Array.of(0)).length).toBeGreaterThan(2);
+  });
+});
