@@ -25,7 +25,7 @@ export interface Circumstances {
   readonly loadAverage: number;
 }
 
-export interface Record {
+export interface CaseRecord {
   readonly caseName: string;
   readonly seconds: number;
   readonly rounds: number;
@@ -56,15 +56,15 @@ function git(...args: readonly string[]): string {
   return execFileSync('git', ['--no-optional-locks', ...args], { cwd: REPOSITORY, encoding: 'utf8' }).trim();
 }
 
-export function keep(record: Record): void {
+export function keep(record: CaseRecord): void {
   mkdirSync(RESULTS, { recursive: true });
   writeFileSync(fileOf(record.caseName), `${JSON.stringify(record, null, 2)}\n`);
 }
 
 /** The last record of a case; null when it never ran. */
-export function recall({ name }: Case): Record | null {
+export function recall({ name }: Case): CaseRecord | null {
   try {
-    return JSON.parse(readFileSync(fileOf(name), 'utf8')) as Record;
+    return JSON.parse(readFileSync(fileOf(name), 'utf8')) as CaseRecord;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;

@@ -2,7 +2,7 @@
 import type { Case, Target } from './case.ts';
 import { RUN } from './config.ts';
 import { METRICS, type Metric, type Summary, summaryOf } from './metrics.ts';
-import type { Circumstances, Record, Run } from './record.ts';
+import type { CaseRecord, Circumstances, Run } from './record.ts';
 
 const HEAD = `# Results
 
@@ -13,32 +13,27 @@ Medians over the rounds, least and most in brackets. Ratios are medians divided 
 ‡ other processes used more than ${RUN.othersBusyMax} cores meanwhile: the figure says less.
 `;
 
-export function resultsPage(entries: readonly { readonly theCase: Case; readonly record: Record }[]): string {
+export function resultsPage(entries: readonly { readonly theCase: Case; readonly record: CaseRecord }[]): string {
   return [HEAD, ...entries.map(({ theCase, record }) => section(theCase, record))].join('\n');
 }
 
-function section(theCase: Case, record: Record): string {
-  const lines = [
-    `## ${theCase.name}`,
+function section(theCase: Case, { circumstances, rounds, seconds, runs }: CaseRecord): string {
+  const { name, question, metrics, variants, targets } = theCase;
+  return [
+    `## ${name}`,
     '',
-    theCase.question,
+    question,
     '',
-    `_${whereOf(record.circumstances)}; ${record.rounds} × ${record.seconds} s_`,
+    `_${whereOf(circumstances)}; ${rounds} × ${seconds} s_`,
     '',
-  ];
-  lines.push(
-    row(['', ...theCase.metrics.map((metric) => titleOf(metric, theCase))]),
-    row(['---', ...theCase.metrics.map(() => '---:')]),
-  );
-  for (const { name } of theCase.variants)
-    lines.push(
-      ...rowsOf(
-        theCase,
-        record.runs.filter(({ variant }) => variant === name),
-      ),
-    );
-  lines.push('', ...theCase.targets.map((target) => verdict(theCase, target, record.runs)), ...problemsIn(record.runs), '');
-  return lines.join('\n');
+    row(['', ...metrics.map((metric) => titleOf(metric, theCase))]),
+    row(['---', ...metrics.map(() => '---:')]),
+    ...variants.flatMap((variant) => rowsOf(theCase, variant.name, runs)),
+    '',
+    ...targets.map((target) => verdict(theCase, target, runs)),
+    ...problemsIn(runs),
+    '',
+  ].join('\n');
 }
 
 function whereOf({ takenAtIso, commit, isDirty, cpu, cores, system, node, isPinned, loadAverage }: Circumstances): string {
@@ -54,37 +49,30 @@ function titleOf(metric: Metric, { unit }: Case): string {
 }
 
 /** One row per server, then one ratio per server that is compared with. */
-function rowsOf({ servers, metrics }: Case, runs: readonly Run[]): string[] {
-  const [subject, ...others] = servers.map(({ name }) => name);
-  const rows = [subject!, ...others].map((server) => {
-    const own = runs.filter((run) => run.server === server);
-    return row([
-      `${own[0]?.variant}: ${server}${marksOf(own)}`,
-      ...metrics.map((metric) => cell(metric, summaryIn(own, metric))),
-    ]);
+function rowsOf({ servers, metrics }: Case, variant: string, runs: readonly Run[]): string[] {
+  const rows = servers.map(({ name }) => {
+    const own = runsOf(runs, variant, name);
+    return row([`${variant}: ${name}${marksOf(own)}`, ...metrics.map((metric) => cell(metric, summaryIn(own, metric)))]);
   });
-  const ratios = others.map((other) =>
-    row([
-      `÷ ${other}`,
-      ...metrics.map((metric) => (METRICS[metric].compared ? times(ratioOf(runs, { metric, subject: subject!, other })) : '')),
-    ]),
-  );
+  const [mine, ...others] = servers.map(({ name }) => ({ name, runs: runsOf(runs, variant, name) }));
+  const ratios = others.map((other) => {
+    const ratioOf = (metric: Metric): string => (METRICS[metric].compared ? times(ratio(metric, mine!.runs, other.runs)) : '');
+    return row([`÷ ${other.name}`, ...metrics.map(ratioOf)]);
+  });
   return [...rows, ...ratios];
 }
 
 function marksOf(runs: readonly Run[]): string {
-  const isOver = (metric: Metric, limit: number): boolean => (summaryIn(runs, metric)?.median ?? 0) > limit;
-  return `${isOver('loadBusy', RUN.loadBusyMax) ? ' †' : ''}${isOver('othersBusy', RUN.othersBusyMax) ? ' ‡' : ''}`;
+  return (isOver(runs, 'loadBusy', RUN.loadBusyMax) ? ' †' : '') + (isOver(runs, 'othersBusy', RUN.othersBusyMax) ? ' ‡' : '');
 }
 
 function verdict({ servers }: Case, { variant, metric, against, limit }: Target, runs: readonly Run[]): string {
-  const ratio = ratioOf(
-    runs.filter((run) => run.variant === variant),
-    { metric, subject: servers[0]!.name, other: against },
-  );
-  const holds = ratio !== null && ('atMost' in limit ? ratio <= limit.atMost : ratio >= limit.atLeast);
+  const [mine, theirs] = [runsOf(runs, variant, servers[0]!.name), runsOf(runs, variant, against)];
+  const measured = ratio(metric, mine, theirs);
+  const holds = measured !== null && ('atMost' in limit ? measured <= limit.atMost : measured >= limit.atLeast);
   const wanted = 'atMost' in limit ? `≤ ${limit.atMost}×` : `≥ ${limit.atLeast}×`;
-  return `- ${variant}, ${METRICS[metric].title}: ${times(ratio)} ${against}, predicted ${wanted}: **${holds ? 'holds' : 'missed'}**`;
+  const marks = marksOf([...mine, ...theirs]);
+  return `- ${variant}, ${METRICS[metric].title}: ${times(measured)} ${against}, predicted ${wanted}: **${holds ? 'holds' : 'missed'}**${marks}`;
 }
 
 function problemsIn(runs: readonly Run[]): string[] {
@@ -98,18 +86,18 @@ function summaryIn(runs: readonly Run[], metric: Metric): Summary | null {
   return values.length === 0 ? null : summaryOf(values);
 }
 
-function ratioOf(
-  runs: readonly Run[],
-  { metric, subject, other }: { metric: Metric; subject: string; other: string },
-): number | null {
-  const [mine, theirs] = [subject, other].map(
-    (name) =>
-      summaryIn(
-        runs.filter(({ server }) => server === name),
-        metric,
-      )?.median,
-  );
-  return mine === undefined || theirs === undefined || theirs === 0 ? null : mine / theirs;
+function runsOf(runs: readonly Run[], variant: string, server: string): Run[] {
+  return runs.filter((run) => run.variant === variant && run.server === server);
+}
+
+function isOver(runs: readonly Run[], metric: Metric, limit: number): boolean {
+  return (summaryIn(runs, metric)?.median ?? 0) > limit;
+}
+
+/** Null when one of them has no such value, or zero. */
+function ratio(metric: Metric, mine: readonly Run[], theirs: readonly Run[]): number | null {
+  const [above, below] = [summaryIn(mine, metric)?.median, summaryIn(theirs, metric)?.median];
+  return above === undefined || !below ? null : above / below;
 }
 
 function cell(metric: Metric, summary: Summary | null): string {

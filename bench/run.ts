@@ -101,17 +101,14 @@ function rotated(servers: readonly Server[], round: number): Server[] {
   return [...servers.slice(shift), ...servers.slice(0, shift)];
 }
 
-async function runOnce({
-  theCase,
-  variant,
-  server,
-  seconds,
-}: {
-  theCase: Case;
-  variant: Variant;
-  server: Server;
-  seconds: number;
-}): Promise<Outcome> {
+interface Turn {
+  readonly theCase: Case;
+  readonly variant: Variant;
+  readonly server: Server;
+  readonly seconds: number;
+}
+
+async function runOnce({ theCase, variant, server, seconds }: Turn): Promise<Outcome> {
   const { stop: stopServer, ...address } = await server.start();
   try {
     return await askForLoad({
@@ -168,9 +165,8 @@ async function main(): Promise<number> {
 // What is under way fails when its processes end, cleans up after itself, and nothing new starts.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stopAll);
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  console.error(error instanceof Error ? error.message : String(error));
-  process.exitCode = 2;
-}
+// By force: after a failure real clients may still try to come back to a server that is gone.
+main().then(process.exit, (error: unknown) => {
+  console.error(isStopping() ? 'interrupted' : error instanceof Error ? error.message : String(error));
+  process.exit(isStopping() ? 130 : 2);
+});

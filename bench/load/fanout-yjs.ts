@@ -1,4 +1,8 @@
-/** What does it cost to hand one typed update to one y-websocket client, and how long does it take? */
+/**
+ * Fan-out over the y-websocket protocol.
+ * Expected: at 50 clients at most 1.35× the relay's CPU, because the kernel's send dominates; at 200 less than the relay, once updates
+ * that come within a few milliseconds share a frame.
+ */
 import * as encoding from 'lib0/encoding';
 import * as Y from 'yjs';
 import type { Case } from '../case.ts';

@@ -1,4 +1,8 @@
-/** How many REST requests a second does one worker answer, and at what cost each? The load is autocannon's. */
+/**
+ * REST, with autocannon as the load.
+ * Expected: reads at half or more of a server that answers with texts made at the start, because the room's JSON is kept until it
+ * changes; writes bounded by Postgres.
+ */
 import autocannon from 'autocannon';
 import type { Case, Outcome, Trial } from '../case.ts';
 import { REST } from '../config.ts';

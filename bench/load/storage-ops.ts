@@ -1,4 +1,7 @@
-/** How many Storage ops a second does a room take when every one must be in Postgres before it is acknowledged? */
+/**
+ * Storage ops over the SDK's protocol, durability strict.
+ * Expected: at least 0.35× the ops of a relay that writes nothing down, because the commits of all twenty writers are one.
+ */
 import type { Case, Outcome, Trial } from '../case.ts';
 import { STORAGE_OPS } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';

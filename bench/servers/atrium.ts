@@ -20,7 +20,8 @@ const SETTINGS = {
 export const atrium: Server = {
   name: 'atrium',
   start: startAtrium,
-  openRoom: (at, roomId) => ask(at, { method: 'POST', path: '/v2/rooms', body: { id: roomId, defaultAccesses: ['*:write'] } }),
+  openRoom: (at, roomId) =>
+    ask(at, { method: 'POST', path: '/v2/rooms?idempotent=true', body: { id: roomId, defaultAccesses: ['*:write'] } }),
   url: ({ port }, door, roomId) => {
     const room = encodeURIComponent(roomId);
     return door === 'yjs'

@@ -82,7 +82,7 @@ App()
       if (isLast && !isGone) res.cork(() => answer(res, ROOM));
     });
   })
-  .listen(HOST, Number(process.env['PORT']), (listening) => {
+  .listen(HOST, Number(process.env.PORT), (listening) => {
     if (listening === false) throw new Error('the port is taken');
   });
 

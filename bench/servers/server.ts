@@ -25,7 +25,7 @@ export interface Server {
   readonly name: string;
   /** A fresh process on fresh data, on the server's core. Resolves when it serves. @throws an Error with its output when it ends instead. */
   start(): Promise<Running>;
-  /** Makes the room, where a room must exist before it is entered. */
+  /** Makes the room, where a room must exist before it is entered, unless it is there. */
   openRoom(at: Address, roomId: string): Promise<void>;
   /** Where a client enters the room. @throws an Error when the server has no such door. */
   url(at: Address, door: Door, roomId: string): string;

@@ -161,8 +161,7 @@ export function checkOps(value: unknown): Op[] {
 function checkOp(value: unknown, at: number): Op {
   if (!isJsonObject(value) || typeof value.type !== 'number') throw refusal(at, '', 'is not an object with a number as type');
   const check = CHECKS.get(value.type);
-  if (check === undefined)
-    return typeof value.opId === 'string' ? { type: OP.UNKNOWN, opId: value.opId } : { type: OP.UNKNOWN };
+  if (check === undefined) return typeof value.opId === 'string' ? { type: OP.UNKNOWN, opId: value.opId } : { type: OP.UNKNOWN };
   if (!check.Check(value)) {
     const [error] = check.Errors(value);
     throw refusal(at, error?.instancePath ?? '', error?.message ?? 'has the wrong shape');

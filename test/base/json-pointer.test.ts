@@ -23,7 +23,12 @@ describe('a JSON pointer', () => {
     ['/constructor/a', 'names the key "constructor", which is not allowed'],
     ['/a'.repeat(POINTER_SEGMENTS_MAX + 1), `more than ${POINTER_SEGMENTS_MAX} segments`],
   ])('%j is refused: %s', (pointer, reason) => {
-    expect(() => parsePointer(pointer, '/0/path')).toThrow(expect.objectContaining({ code: 'UNPROCESSABLE_ENTITY', facts: { key: '/0/path', reason: expect.stringContaining(reason) } }));
+    expect(() => parsePointer(pointer, '/0/path')).toThrow(
+      expect.objectContaining({
+        code: 'UNPROCESSABLE_ENTITY',
+        facts: { key: '/0/path', reason: expect.stringContaining(reason) },
+      }),
+    );
   });
 
   test(`may have ${POINTER_SEGMENTS_MAX} segments`, () => {

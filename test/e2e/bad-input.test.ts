@@ -18,7 +18,13 @@ const MIB = 1_024 * KIB;
 /** Small, so that the edge is cheap to reach; an external server has its default. */
 const FRAME_BYTES_MAX = isExternal ? 10 * MIB : 256 * KIB;
 const BODY_BYTES_MAX = isExternal ? 10 * MIB : 1 * MIB;
-const server = await aServer({ FRAME_BYTES_MAX: String(FRAME_BYTES_MAX), BODY_BYTES_MAX: String(BODY_BYTES_MAX) });
+/** More than a connection may send at once: four times what it may send a second. */
+const FLOOD_FRAMES = isExternal ? 20_000 : 1_000;
+const server = await aServer({
+  FRAME_BYTES_MAX: String(FRAME_BYTES_MAX),
+  BODY_BYTES_MAX: String(BODY_BYTES_MAX),
+  MESSAGES_PER_SECOND_MAX: '100',
+});
 const { backend } = server;
 
 const roomId = freshRoomId('bad-input');
@@ -127,8 +133,27 @@ describe('the SDK socket', () => {
 
   test('[E2E-B4] a flood of frames closes with 1008', async () => {
     const client = await enterRaw(server, { roomId, token });
-    for (let count = 0; count < 2_000; count += 1) client.sendFrame('{"type":9999}');
+    for (let count = 0; count < FLOOD_FRAMES; count += 1) client.sendFrame('{"type":9999}');
     expect(await client.closed).toMatchObject({ code: 1008 });
+    await bystanderIsFine();
+  });
+
+  test('[E2E-B10] who stops reading is sent away with 1013 or cut off; who reads gets everything', async () => {
+    const [sender, reader, sleeper] = [
+      await enterRaw(server, { roomId, token }),
+      await enterRaw(server, { roomId, token }),
+      await enterRaw(server, { roomId, token }),
+    ];
+    sleeper.stopReading();
+    const events = 150;
+    for (let number = 0; number < events; number += 1) {
+      sender.send({ type: CODE.event, event: { number, load: 'x'.repeat(100 * KIB) } });
+      expect((await reader.take(CODE.event)).event.number).toBe(number);
+    }
+    const left = await reader.take(CODE.userLeft);
+    expect(left.actor).toBe(sleeper.actor);
+    sleeper.readAgain();
+    expect([1013, 1006]).toContain((await sleeper.closed).code);
     await bystanderIsFine();
   });
 

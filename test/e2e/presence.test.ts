@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { CODE } from '../support/e2e/messages.ts';
 import { dial, enterRaw } from '../support/e2e/raw-client.ts';
-import { connected, enter, listen, type Visitor } from '../support/e2e/sdk-client.ts';
+import { enter, listen, type Visitor } from '../support/e2e/sdk-client.ts';
 import { aServer, freshRoomId, isExternal } from '../support/e2e/server.ts';
 import { accessTokenFor } from '../support/e2e/tokens.ts';
 import { until } from '../support/e2e/until.ts';
@@ -226,10 +226,9 @@ describe('coming back', () => {
       const visitors = [await enter(server, { roomId, userId: 'al' }), await enter(server, { roomId, userId: 'bo' })];
       const before = visitors.map(({ actor }) => actor());
       await server.restart();
-      for (const visitor of visitors) {
-        await until('the client has noticed', () => visitor.network.closeCodes.length > 0);
-        expect(visitor.network.closeCodes[0]).toBe(1012);
-        await connected(visitor);
+      for (const [index, { room, actor, network }] of visitors.entries()) {
+        await until('the client is back', () => room.getStatus() === 'connected' && actor() !== before[index]);
+        expect(network.closeCodes[0]).toBe(1012);
       }
       const after = visitors.map(({ actor }) => actor());
       expect(new Set([...before, ...after]).size).toBe(4);

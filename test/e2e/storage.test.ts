@@ -100,6 +100,26 @@ describe('data structures', () => {
   });
 });
 
+describe('size', () => {
+  test('[E2E-S7] a Storage larger than what may wait for a slow reader still loads, and takes large changes', async () => {
+    const roomId = freshRoomId('large');
+    const data = Array.from({ length: 6 }, (_, index) => String(index).repeat(1_000_000));
+    await backend.createRoom(roomId, { defaultAccesses: [] });
+    await backend.initializeStorageDocument(roomId, {
+      liveblocksType: 'LiveObject',
+      data: { list: { liveblocksType: 'LiveList', data } },
+    });
+    const al = await enter(server, { roomId });
+    const list = (await rootOf(al)).get('list') as LiveList<string>;
+    expect([...list]).toEqual(data);
+    for (const letter of ['a', 'b', 'c']) list.push(letter.repeat(1_000_000));
+    await saved(al);
+    const bo = await enter(server, { roomId });
+    expect(((await storageOf(bo)) as any).list.map((item: string) => item[0]).join('')).toBe('012345abc');
+    expect([...al.network.closeCodes, ...bo.network.closeCodes]).toEqual([]);
+  });
+});
+
 describe('several at once', () => {
   test('[E2E check 20] clients that push at the same moment end with one order, which REST reads too', async () => {
     const { roomId, al, bo } = await twoVisitors('push', () => ({ list: new LiveList([]) }));

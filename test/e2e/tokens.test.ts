@@ -2,6 +2,7 @@
 import { Liveblocks } from '@liveblocks/node';
 import { SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
+import { CODE, OP } from '../support/e2e/messages.ts';
 import { dial, enterRaw } from '../support/e2e/raw-client.ts';
 import { ask, roomPath } from '../support/e2e/rest.ts';
 import { connected, enter, rootOf, visit } from '../support/e2e/sdk-client.ts';
@@ -138,6 +139,36 @@ describe('ID tokens', () => {
     expect(room.getSelf()).toMatchObject({ id: 'al' });
     await backend.updateRoom(roomId, { usersAccesses: { al: null } });
     expect((await (await dial(server, { roomId, token })).closed).code).toBe(4001);
+  });
+});
+
+describe('changed accesses', () => {
+  test('[E2E-T7] who loses access to a room is sent away at once; who keeps it stays', async () => {
+    const roomId = freshRoomId('revoked');
+    await backend.createRoom(roomId, { defaultAccesses: [], usersAccesses: { al: ['*:write'], bo: ['*:write'] } });
+    const [al, bo] = await Promise.all(
+      ['al', 'bo'].map((userId) => enter(server, { roomId, token: () => idTokenFor(server, { userId }) })),
+    );
+    await backend.updateRoom(roomId, { usersAccesses: { al: null } });
+    await until('al has been stopped', () => al!.room.getStatus() === 'disconnected');
+    expect(al!.network.closeCodes).toEqual([4001]);
+    await until('bo sees it gone', () => bo!.room.getOthers().length === 0);
+    expect(bo!.network.closeCodes).toEqual([]);
+  });
+
+  test('[E2E-T7] who may only read from now on, can write nothing more on the connection that is open', async () => {
+    const roomId = freshRoomId('demoted');
+    await backend.createRoom(roomId, { defaultAccesses: ['*:write'] });
+    const client = await enterRaw(server, { roomId, token: await idTokenFor(server, { userId: 'al' }) });
+    await client.fetchStorage();
+    client.sendOps({ type: OP.updateObject, id: 'root', data: { before: 1 } });
+    await client.takeOps(1);
+    await backend.updateRoom(roomId, { defaultAccesses: ['*:read'] });
+    await until('a write is refused', async () => {
+      client.sendOps({ type: OP.updateObject, id: 'root', data: { after: 1 } });
+      await client.roundTrip();
+      return client.inbox.some(({ type }) => type === CODE.rejected);
+    });
   });
 });
 

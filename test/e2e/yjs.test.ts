@@ -1,6 +1,7 @@
 /** Yjs documents: the SDK's provider, y-websocket and REST on one document (conformance checks 33 to 35). */
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { readAuthMessage } from 'y-protocols/auth';
 import * as Y from 'yjs';
 import { CODE } from '../support/e2e/messages.ts';
 import { enterRaw } from '../support/e2e/raw-client.ts';
@@ -198,15 +199,20 @@ describe('y-websocket', () => {
   test('[E2E-Y2] a client that may only read hears everything, changes nothing, and is told why', async () => {
     const roomId = freshRoomId('plain-read');
     const al = await plainEditor(server, { roomId, userId: 'al' });
-    const reader = await plainEditor(server, { roomId, userId: 'bo', permissions: { '*': ['*:read'] } });
-    const refusals: number[] = [];
-    reader.provider.messageHandlers[2] = () => refusals.push(1);
-    reader.doc.getText('text').insert(0, 'mine');
-    await until('it is told', () => refusals.length === 1);
-    al.doc.getText('text').insert(0, 'theirs');
-    await until('it hears', () => textOf(reader).includes('theirs'));
-    expect(textOf(al)).toBe('theirs');
-    expect(await storedText(roomId)).toBe('theirs');
+    al.doc.getText('text').insert(0, 'theirs!');
+    al.doc.getText('text').delete(6, 1);
+    const token = await accessTokenFor(server, { userId: 'bo', permissions: { '*': ['*:read'] } });
+    const reader = plainEditorWith(server, { roomId, params: { token } });
+    const refusals: string[] = [];
+    reader.provider.messageHandlers[2] = (_, decoder) =>
+      readAuthMessage(decoder, reader.doc, (__, reason) => refusals.push(reason));
+    await until('it reads', () => textOf(reader) === 'theirs');
+    reader.doc.getMap('mine').set('a', 1);
+    await until('it is told', () => refusals.length > 0);
+    al.doc.getText('text').insert(0, 'still ');
+    await until('it hears', () => textOf(reader) === 'still theirs');
+    expect(refusals).toEqual([expect.stringContaining('not change')]);
+    expect(await backend.getYjsDocument(roomId)).toEqual({ text: 'still theirs' });
   });
 
   test('[E2E-Y2] without a token, with a wrong one, or without access to Storage it never gets in', async () => {
@@ -253,6 +259,20 @@ describe('both kinds of client together', () => {
     await until('al sees it gone', () => !al.provider.awareness.getStates().has(bo.doc.clientID));
     al.leave();
     await until('cy sees the SDK client gone', () => !cy.awareness.getStates().has(al.doc.clientID));
+  });
+});
+
+describe('size', () => {
+  test('[E2E-Y6] a document larger than what may wait for a slow reader reaches both kinds of client', async () => {
+    const roomId = freshRoomId('large');
+    const al = await sdkEditor(server, { roomId, userId: 'al' });
+    const bo = await plainEditor(server, { roomId, userId: 'bo' });
+    for (const letter of ['a', 'b', 'c', 'd']) al.doc.getText('text').insert(0, letter.repeat(1_000_000));
+    await until('bo has it', () => textOf(bo).length === 4_000_000);
+    await synchronized(al);
+    const newcomers = [await plainEditor(server, { roomId, userId: 'cy' }), await sdkEditor(server, { roomId, userId: 'di' })];
+    for (const editor of newcomers) expect(textOf(editor)).toBe(textOf(al));
+    for (const { network } of [al, bo, ...newcomers]) expect(network.closeCodes).toEqual([]);
   });
 });
 

@@ -13,6 +13,8 @@ export interface Place {
 export interface EditRules {
   /** Whether list items may be replaced; see protocol 6.5 for what clients make of that when they reconnect. */
   readonly listSet: boolean;
+  /** Whether a key of an object may hold a plain value now and a live structure later; a client that does so within one round trip breaks. */
+  readonly retype: boolean;
 }
 
 /** What every room starts with, so that there is something of each kind to meet at. */
@@ -20,12 +22,14 @@ export function initialStorage(): Record<string, any> {
   return {
     list: new LiveList<any>(['first', 'second', 'third']),
     map: new LiveMap<string, any>([['a', 1]]),
-    object: new LiveObject<any>({ a: 1, inner: new LiveList<any>([1]) }),
+    object: new LiveObject<any>({ a: 1, c: new LiveList<any>([1]) }),
     text: new LiveText('The quick brown fox'),
   };
 }
 
-const KEYS = ['a', 'b', 'c', 'd'] as const;
+const PLAIN_KEYS = ['a', 'b'] as const;
+const LIVE_KEYS = ['c', 'd'] as const;
+const KEYS = [...PLAIN_KEYS, ...LIVE_KEYS] as const;
 /** Beyond this a list is rather made shorter, so that edits keep meeting each other. */
 const LIST_LENGTH_SOFT_MAX = 10;
 const TEXT_LENGTH_SOFT_MAX = 60;
@@ -90,11 +94,10 @@ export class Editor {
   }
 
   #editObject(object: LiveObject<any>, isRoot: boolean): void {
-    const key = this.#dice.pick(KEYS);
     const act = this.#dice.weighted({ set: 5, update: 2, delete: 2, replaceTop: isRoot ? 0.2 : 0 });
-    if (act === 'set') object.set(key, this.#value());
-    else if (act === 'update') object.update({ [key]: this.#value(), [this.#dice.pick(KEYS)]: this.#token() });
-    else if (act === 'delete') object.delete(key);
+    if (act === 'set') object.set(...this.#member());
+    else if (act === 'update') object.update(Object.fromEntries([this.#member(), this.#member()]));
+    else if (act === 'delete') object.delete(this.#dice.pick(KEYS));
     else object.update(initialStorage()); // as two clients do that enter a new room at once
   }
 
@@ -115,10 +118,12 @@ export class Editor {
   #patchOperation({ pointer, node }: Place): object {
     if (node instanceof LiveText) return { op: 'replace', path: pointer, value: [[this.#token(), { bold: true }], [' rewritten']] };
     if (node instanceof LiveList) return this.#patchList(pointer, node.length);
-    const path = `${pointer}/${this.#dice.pick(KEYS)}`;
+    const isLive = this.#dice.chance(0.5);
+    const keys = isLive ? LIVE_KEYS : PLAIN_KEYS;
+    const path = `${pointer}/${this.#dice.pick(keys)}`;
     const act = this.#dice.weighted({ add: 4, replace: 2, remove: 1, copy: 1 });
-    if (act === 'copy') return { op: act, path, from: `${pointer}/${this.#dice.pick(KEYS)}` };
-    return act === 'remove' ? { op: act, path } : { op: act, path, value: this.#json() };
+    if (act === 'copy') return { op: act, path, from: `${pointer}/${this.#dice.pick(keys)}` };
+    return act === 'remove' ? { op: act, path } : { op: act, path, value: isLive ? this.#tree() : this.#token() };
   }
 
   #patchList(pointer: string, length: number): object {
@@ -136,28 +141,41 @@ export class Editor {
   }
 
   #json(): unknown {
-    const act = this.#dice.weighted({ token: 5, object: 1, list: 1 });
-    if (act === 'token') return this.#token();
-    return act === 'object' ? { a: this.#token(), b: { c: 1 } } : [this.#token(), [this.#token()]];
+    return this.#dice.chance(0.7) ? this.#token() : this.#tree();
   }
 
-  /** A value of any kind; live structures hold others, three levels deep at most. */
+  /** JSON of which a patch makes live structures. */
+  #tree(): unknown {
+    return this.#dice.chance(0.5) ? { a: this.#token(), c: { b: 1 } } : [this.#token(), [this.#token()]];
+  }
+
+  /** A key of an object and a value for it. */
+  #member(depth = 0): [string, any] {
+    if (this.#rules.retype) return [this.#dice.pick(KEYS), this.#value(depth)];
+    return this.#dice.chance(0.5) || depth > 2
+      ? [this.#dice.pick(PLAIN_KEYS), this.#plain()]
+      : [this.#dice.pick(LIVE_KEYS), this.#live(depth)];
+  }
+
   #value(depth = 0): any {
-    const live = depth > 2 ? 0 : 1;
-    const kind = this.#dice.weighted({ token: 9, json: 2, object: live, list: live, map: live, text: live, file: 0.3 });
+    return depth > 2 || this.#dice.chance(0.7) ? this.#plain() : this.#live(depth);
+  }
+
+  #plain(): unknown {
+    return this.#dice.chance(0.8) ? this.#token() : this.#dice.pick([null, 0, true, '', { t: [this.#token(), { u: null }] }]);
+  }
+
+  /** A live structure; it holds others, three levels deep at most. */
+  #live(depth: number): Structure | LiveFile {
     const many = <Item>(make: () => Item): Item[] => Array.from({ length: this.#dice.below(3) }, make);
-    const member = (): [string, any] => [this.#dice.pick(KEYS), this.#value(depth + 1)];
+    const kind = this.#dice.weighted({ object: 3, list: 3, map: 3, text: 3, file: 1 });
     switch (kind) {
-      case 'token':
-        return this.#token();
-      case 'json':
-        return this.#dice.pick([null, 0, true, '', { t: [this.#token(), { u: null }] }]);
       case 'object':
-        return new LiveObject(Object.fromEntries(many(member)));
+        return new LiveObject(Object.fromEntries(many(() => this.#member(depth + 1))));
       case 'list':
         return new LiveList(many(() => this.#value(depth + 1)));
       case 'map':
-        return new LiveMap(many(member));
+        return new LiveMap(many(() => [this.#dice.pick(KEYS), this.#value(depth + 1)]));
       case 'text':
         return new LiveText(this.#token());
       case 'file':

@@ -46,6 +46,8 @@ export class Link {
       readonly up = new Lane(() => link.#delayMs());
       readonly down = new Lane(() => link.#delayMs());
       #isDeaf = false;
+      /** Tells the client that the socket is closed; null before it is, and once told. */
+      #end: (() => void) | null = null;
 
       constructor(address: string | URL, protocols?: string | string[]) {
         super(link.#state === 'cut' ? NOWHERE : address, protocols);
@@ -64,13 +66,17 @@ export class Link {
         const emit = (): boolean => super.emit(event as never, ...(details as never[]));
         if (event === 'open') options.onOpen?.();
         if (event !== 'message' && event !== 'close') return emit();
-        if (event === 'message' && this.#isDeaf) return false;
-        if (event === 'close') this.up.clear();
-        this.down.push(() => {
-          if (event === 'close') link.#wires.delete(this);
-          else options.onDown?.(details[1] === true ? details[0] : String(details[0]));
-          link.#guard(emit);
-        });
+        if (event === 'close') {
+          this.up.clear();
+          this.#end = emit;
+          if (this.#isDeaf) this.#tellEnd();
+          else this.down.push(() => this.#tellEnd());
+        } else if (!this.#isDeaf) {
+          this.down.push(() => {
+            options.onDown?.(details[1] === true ? details[0] : String(details[0]));
+            link.#guard(emit);
+          });
+        }
         return true;
       }
 
@@ -79,9 +85,17 @@ export class Link {
         if (lost === 'answers') this.up.flush();
         this.up.clear();
         this.down.clear();
+        this.#tellEnd();
         // After `close` the server still reads all that was sent; `terminate` lets the machine throw it away.
         if (lost === 'answers' && this.readyState === WebSocket.OPEN) this.close();
         else this.terminate();
+      }
+
+      #tellEnd(): void {
+        link.#wires.delete(this);
+        const end = this.#end;
+        this.#end = null;
+        if (end !== null) link.#guard(end);
       }
     };
   }

@@ -6,7 +6,8 @@ const head = { opId: '1:0', id: '1:0', parentId: 'root', parentKey: 'k' };
 const update = (data: unknown) => ({ type: OP.UPDATE_OBJECT, opId: '1:0', id: 'root', data });
 const nested = (depth: number): unknown => (depth === 0 ? 0 : [nested(depth - 1)]);
 const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n]));
-const refusal = (reason: string) => expect.objectContaining({ code: 'FRAME_INVALID', facts: { reason: expect.stringContaining(reason) } });
+const refusal = (reason: string) =>
+  expect.objectContaining({ code: 'FRAME_INVALID', facts: { reason: expect.stringContaining(reason) } });
 
 describe('ops of a client', () => {
   test('[ST17] of every kind are taken as they are, fields that we do not know too', () => {
@@ -21,14 +22,28 @@ describe('ops of a client', () => {
       update({ a: 1 }),
       { type: OP.DELETE_CRDT, opId: '1:1', id: '1:0' },
       { type: OP.DELETE_OBJECT_KEY, opId: '1:1', id: 'root', key: '' },
-      { type: OP.UPDATE_TEXT, opId: '1:1', id: '1:0', baseVersion: 3, ops: [{ type: 'insert', index: 0, text: 'a', attributes: { b: 1 } }, { type: 'delete', index: 0, length: 1 }, { type: 'format', index: 0, length: 1, attributes: { b: null } }] },
+      {
+        type: OP.UPDATE_TEXT,
+        opId: '1:1',
+        id: '1:0',
+        baseVersion: 3,
+        ops: [
+          { type: 'insert', index: 0, text: 'a', attributes: { b: 1 } },
+          { type: 'delete', index: 0, length: 1 },
+          { type: 'format', index: 0, length: 1, attributes: { b: null } },
+        ],
+      },
       { ...update({}), newer: 'field' },
     ];
     expect(checkOps(ops)).toEqual(ops);
   });
 
   test('[ST17] of unknown codes are kept by their id alone', () => {
-    expect(checkOps([{ type: 99, opId: '1:3', what: 'ever' }, { type: 12 }, { type: 0, opId: '1:4' }])).toEqual([{ type: OP.UNKNOWN, opId: '1:3' }, { type: OP.UNKNOWN }, { type: OP.UNKNOWN, opId: '1:4' }]);
+    expect(checkOps([{ type: 99, opId: '1:3', what: 'ever' }, { type: 12 }, { type: 0, opId: '1:4' }])).toEqual([
+      { type: OP.UNKNOWN, opId: '1:3' },
+      { type: OP.UNKNOWN },
+      { type: OP.UNKNOWN, opId: '1:4' },
+    ]);
   });
 
   test.each([
@@ -53,11 +68,28 @@ describe('ops of a client', () => {
     [[{ type: OP.CREATE_TEXT, ...head, data: 'abc', version: 0 }], 'op 0/data'],
     [[{ type: OP.CREATE_TEXT, ...head, data: [['a', { b: nested(32) }]], version: 0 }], 'op 0/data/0/1/b'],
     [[{ type: OP.CREATE_FILE, ...head, data: { id: 'fl_1', name: 'a', size: 0, mimeType: 'x' } }], 'op 0/data/id'],
-    [[{ type: OP.CREATE_FILE, ...head, data: { id: `fl_${'a'.repeat(21)}`, name: 'a', size: -1, mimeType: 'x' } }], 'op 0/data/size'],
+    [
+      [{ type: OP.CREATE_FILE, ...head, data: { id: `fl_${'a'.repeat(21)}`, name: 'a', size: -1, mimeType: 'x' } }],
+      'op 0/data/size',
+    ],
     [[{ type: OP.UPDATE_TEXT, opId: '1:0', id: '1:0', baseVersion: -1, ops: [] }], 'op 0/baseVersion'],
-    [[{ type: OP.UPDATE_TEXT, opId: '1:0', id: '1:0', baseVersion: 0, ops: [{ type: 'insert', index: -1, text: '' }] }], 'op 0/ops/0'],
+    [
+      [{ type: OP.UPDATE_TEXT, opId: '1:0', id: '1:0', baseVersion: 0, ops: [{ type: 'insert', index: -1, text: '' }] }],
+      'op 0/ops/0',
+    ],
     [[{ type: OP.UPDATE_TEXT, opId: '1:0', id: '1:0', baseVersion: 0, ops: [{ type: 'rotate' }] }], 'op 0/ops/0'],
-    [[{ type: OP.UPDATE_TEXT, opId: '1:0', id: '1:0', baseVersion: 0, ops: [{ type: 'format', index: 0, length: 1, attributes: JSON.parse('{"prototype":1}') }] }], 'op 0/ops/0/attributes has the key "prototype"'],
+    [
+      [
+        {
+          type: OP.UPDATE_TEXT,
+          opId: '1:0',
+          id: '1:0',
+          baseVersion: 0,
+          ops: [{ type: 'format', index: 0, length: 1, attributes: JSON.parse('{"prototype":1}') }],
+        },
+      ],
+      'op 0/ops/0/attributes has the key "prototype"',
+    ],
   ])('[ST17] %j is refused: %s', (ops, reason) => {
     expect(() => checkOps(ops)).toThrow(refusal(reason));
   });
@@ -76,10 +108,17 @@ describe('the size of a value', () => {
 
   test('[ST17] is bounded in characters', () => {
     expect(valueProblem('x'.repeat(VALUE_CHARACTERS_MAX - 3))).toBeNull();
-    expect(valueProblem({ 'a/b': ['x'.repeat(VALUE_CHARACTERS_MAX)] })).toEqual({ pointer: '/a~1b/0', reason: 'is longer than 2097152 characters' });
+    expect(valueProblem({ 'a/b': ['x'.repeat(VALUE_CHARACTERS_MAX)] })).toEqual({
+      pointer: '/a~1b/0',
+      reason: 'is longer than 2097152 characters',
+    });
     expect(() => checkOps([update({ a: 'x'.repeat(VALUE_CHARACTERS_MAX) })])).toThrow(refusal('op 0/data/a is longer than'));
-    expect(() => checkOps([{ type: OP.CREATE_TEXT, ...head, data: [['x'.repeat(VALUE_CHARACTERS_MAX)], ['y']], version: 0 }])).toThrow(refusal('op 0/data is longer than'));
-    expect(() => checkOps([{ type: OP.DELETE_OBJECT_KEY, opId: '1:0', id: 'root', key: 'x'.repeat(VALUE_CHARACTERS_MAX + 1) }])).toThrow(refusal('names a key of more than'));
+    expect(() =>
+      checkOps([{ type: OP.CREATE_TEXT, ...head, data: [['x'.repeat(VALUE_CHARACTERS_MAX)], ['y']], version: 0 }]),
+    ).toThrow(refusal('op 0/data is longer than'));
+    expect(() =>
+      checkOps([{ type: OP.DELETE_OBJECT_KEY, opId: '1:0', id: 'root', key: 'x'.repeat(VALUE_CHARACTERS_MAX + 1) }]),
+    ).toThrow(refusal('names a key of more than'));
   });
 
   test('[ST17] of a text does not count its runs: ten thousand and more of them may have attributes', () => {

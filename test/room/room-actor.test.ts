@@ -7,16 +7,16 @@ import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/j
 import type { SnapshotSave } from '../../src/kernel/persistence/snapshots.ts';
 import { decodeRecords } from '../../src/room/journal-record.ts';
 import { emptyRoom } from '../../src/room/room.ts';
-import { RoomActor } from '../../src/room/room-actor.ts';
+import { RoomActor, type RoomPolicy } from '../../src/room/room-actor.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { replayRecord, restoreSnapshot } from '../../src/room/snapshot.ts';
-import { id, LIMITS, newcomer } from '../support/a-room.ts';
+import { id, LIMITS, newcomer, READER } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A live room whose journal answers when told. */
-function anActor(policy: Partial<{ snapshotAfterChanges: number; pendingBytesMax: number }> = {}) {
+function anActor(policy: Partial<RoomPolicy> = {}) {
   const clock = manualClock();
   const appends: { entry: JournalEntry; answer: (outcome: AppendOutcome) => void; fail: (error: Error) => void }[] = [];
   const saves: SnapshotSave[] = [];
@@ -25,6 +25,7 @@ function anActor(policy: Partial<{ snapshotAfterChanges: number; pendingBytesMax
   const sent: string[] = [];
   const closed: { to: readonly string[]; code: string }[] = [];
   let lost = 0;
+  const lease = { holds: true };
   const room = emptyRoom(asRoomId('room'), { from: 1, to: 1_001 });
   const actor = new RoomActor(
     {
@@ -47,7 +48,8 @@ function anActor(policy: Partial<{ snapshotAfterChanges: number; pendingBytesMax
         release: async (_, options) => void releases.push(options),
       },
       deliver: (to, frames) => sent.push(...to.flatMap((session) => frames.map(({ data }) => `${session} ${data}`))),
-      closeSessions: (to, refusal) => closed.push({ to, code: refusal.code }),
+      closeSessions: (to, refusal) => void (to.length > 0 && closed.push({ to, code: refusal.code })),
+      mayAnswer: () => lease.holds,
       log: silentLog,
       policy: {
         ...LIMITS,
@@ -61,7 +63,7 @@ function anActor(policy: Partial<{ snapshotAfterChanges: number; pendingBytesMax
     },
     { room, ground: { stream: 5, epoch: 3, snapshotVersion: 0 }, onLost: () => (lost += 1) },
   );
-  return { actor, clock, appends, saves, trims, releases, sent, closed, room, lost: () => lost };
+  return { actor, clock, appends, saves, trims, releases, sent, closed, room, lease, lost: () => lost };
 }
 
 /** ann and bob, both with Storage; nothing of that waits for the journal. */
@@ -259,4 +261,115 @@ test('[GA8] a room that was deleted or renamed is forgotten at once: its success
   expect(await actor.act({ type: 'room.close', code: 'ROOM_NOT_FOUND', facts: { roomId: 'room' } })).toBeNull();
   expect(closed[0]).toEqual({ to: ['ann', 'bob'], code: 'ROOM_NOT_FOUND' });
   expect(lost()).toBe(1);
+});
+
+test('[GA9] a refused decision leaves no gap in the journal, also when it would have taken the first number of a new block', async () => {
+  const { actor, appends, room } = withPeople(anActor());
+  room.numbers.next = room.numbers.reservedTo;
+  const failing: Command = { type: 'storage.patch', operations: [{ op: 'remove', path: '/nothing' }] };
+  expect(() => actor.act(failing)).toThrow(expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST' }));
+  const root = { liveblocksType: 'LiveObject', data: { a: { liveblocksType: 'LiveNothing', data: {} } } };
+  expect(() => actor.act({ type: 'storage.initialize', root, typeKey: 'liveblocksType' })).toThrow(
+    expect.objectContaining({ code: 'UNPROCESSABLE_ENTITY' }),
+  );
+  expect(room.version).toBe(0);
+  void actor.act({ type: 'storage.patch', operations: [{ op: 'add', path: '/a', value: 1 }] });
+  expect(appends.map(({ entry }) => [entry.version, entry.count])).toEqual([[2, 2]]); // the numbers, and the op
+});
+
+test('[GA10] a decision that breaks off half done drops the room: what the journal does not know is not state', () => {
+  const { actor, closed, lost, room } = withPeople(anActor());
+  const poison = { ...(set('ann', 1, 1) as object), ops: [{ type: 3, id: 'root', opId: '1:1', data: { a: 1 } }, null] };
+  actor.tell(poison as unknown as Command);
+  expect(room.version).toBe(0);
+  expect(lost()).toBe(1);
+  expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'ROOM_MOVED' }]);
+});
+
+test('[GA11] a worker whose lease has lapsed answers nothing, not even what waited at the gate', async () => {
+  const { actor, appends, clock, lease, lost, sent } = withPeople(anActor());
+  actor.tell(set('ann', 1, 1));
+  const read = actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' });
+  lease.holds = false; // the process was frozen; its timers have not run yet
+  appends[0]!.answer('committed');
+  await expect(read).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+  clock.turn();
+  expect(sent).toEqual([]);
+  expect(lost()).toBe(1);
+});
+
+test('[GA12] nor does it decide anything new', () => {
+  const { actor, lease, lost, closed } = withPeople(anActor());
+  lease.holds = false;
+  expect(() => actor.act({ type: 'users.list' })).toThrow(expect.objectContaining({ code: 'ROOM_MOVED' }));
+  expect(lost()).toBe(1);
+  expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'ROOM_MOVED' }]);
+});
+
+test('[GA13] while too much waits for the journal, changes are refused; presence, rights and leaving are not', () => {
+  const { actor, closed, room } = withPeople(anActor({ pendingBytesMax: 10 }));
+  actor.tell(set('ann', 1, 1));
+  actor.tell({ type: 'presence.patch', from: id('bob'), data: { x: 1 }, targetActor: null });
+  actor.tell({ type: 'session.permit', sessionId: id('bob'), permissions: READER });
+  expect(room.sessions.get(id('bob'))).toMatchObject({ presence: { x: 1 }, permissions: READER });
+  expect(closed).toEqual([]);
+  actor.tell(set('ann', 2, 2));
+  expect(closed).toEqual([{ to: ['ann'], code: 'ROOM_OVERLOADED' }]);
+});
+
+test('[GA14] a state that cannot be encoded costs a snapshot, not the process; the next is tried later, not at every change', async () => {
+  const { actor, appends, saves, room, clock } = withPeople(anActor({ snapshotAfterChanges: 1, snapshotEveryMs: 10_000 }));
+  room.ydocs.set('poison', null as never);
+  actor.tell(set('ann', 1, 1));
+  appends[0]!.answer('committed');
+  await settled();
+  room.ydocs.delete('poison');
+  actor.tell(set('ann', 2, 2));
+  appends[1]!.answer('committed');
+  await settled();
+  expect(saves).toEqual([]);
+  clock.advance(10_000);
+  actor.tick(clock.nowMs());
+  await settled();
+  expect(saves).toMatchObject([{ version: 2 }]);
+});
+
+test('[GA15] a message that cannot be encoded costs its room the memory of it, not the process its life', () => {
+  const { actor, clock, lost } = withPeople(anActor());
+  const circular: Record<string, unknown> = {};
+  circular.self = circular;
+  actor.tell({ type: 'event.broadcast', from: null, event: circular as never });
+  clock.turn();
+  expect(lost()).toBe(1);
+});
+
+test('[GA16] a reader who asks for more than may wait at the gate is refused, and only that one', async () => {
+  const { actor, closed, appends } = withPeople(anActor());
+  const bytes = new Uint8Array(1_048_576).fill(97);
+  const doc = new Y.Doc();
+  doc.getText('t').insert(0, Buffer.from(bytes).toString());
+  actor.tell({ type: 'ydoc.change', from: null, guid: '', update: Y.encodeStateAsUpdate(doc) });
+  for (let round = 0; round < 200; round += 1)
+    actor.tell({ type: 'ydoc.fetch', from: id('ann'), guid: '', vector: new Uint8Array([0]) });
+  expect([...new Set(closed.map(({ to, code }) => `${to} ${code}`))]).toEqual(['ann ROOM_OVERLOADED']);
+  appends[0]!.answer('committed');
+  await settled();
+  actor.tell({ type: 'ydoc.fetch', from: id('bob'), guid: '', vector: new Uint8Array([0]) });
+  expect(closed.some(({ to }) => to.includes('bob'))).toBe(false);
+});
+
+test('[YH2] what peers are told of an update at once says nothing of what is saved', async () => {
+  const { actor, clock, sent } = withPeople(anActor());
+  for (const name of ['ann', 'bob'])
+    actor.tell({ type: 'ydoc.fetch', from: id(name), guid: '', vector: new Uint8Array([0]) });
+  const doc = new Y.Doc();
+  doc.on('update', (update: Uint8Array) => actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update }));
+  doc.getText('t').insert(0, 'a');
+  clock.advance(100); // its hash is known now, but its append has not come back
+  clock.turn();
+  sent.splice(0);
+  doc.getText('t').insert(1, 'b');
+  clock.turn();
+  expect(sent).toHaveLength(1);
+  expect(sent[0]).toContain('"remoteSnapshotHash":""');
 });

@@ -24,12 +24,17 @@ export type AppendOutcome = 'committed' | 'fenced';
 export interface Journal {
   /**
    * Makes the entry durable; resolves when its commit is known. Entries of one stream must be appended in version order, and the
-   * next only after the one before has resolved. While the database is away the promise waits: an unknown outcome is
+   * next only after the one before has resolved, unless a new epoch began. While the database is away the promise waits: an unknown outcome is
    * retried with the same rows until it is known, never guessed.
+   * @throws AppError ROOM_OVERLOADED when too many bytes wait already; nothing of the entry was written.
    */
   append(entry: JournalEntry): Promise<AppendOutcome>;
-  /** The entries of a stream whose version is greater than `version`, oldest first; throws ROOM_UNREADABLE on a gap or a wrong checksum. */
+  /**
+   * The entries of a stream whose version is greater than `version`, oldest first. The first may begin before `version`, when a snapshot fell inside
+   * it: its first `version - (entry.version - entry.count)` changes are in the snapshot already.
+   * @throws AppError ROOM_UNREADABLE on a gap or a wrong checksum.
+   */
   readAfter(stream: number, version: number): Promise<JournalEntry[]>;
-  /** Deletes entries up to and including `version`. Call only below a committed snapshot pointer. */
+  /** Deletes entries up to and including `version`, but never one that a kept snapshot would need if a newer snapshot were damaged. */
   trim(stream: number, version: number): Promise<void>;
 }

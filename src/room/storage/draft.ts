@@ -10,7 +10,8 @@ export type Member = readonly [key: string, draft: Draft];
 
 /** A register is plain JSON: a member of its object, or a node of its own in a list or map. */
 export type Draft =
-  | { readonly type: typeof CRDT.OBJECT | typeof CRDT.MAP; readonly members: readonly Member[] }
+  | { readonly type: typeof CRDT.OBJECT; readonly members: readonly Member[] }
+  | { readonly type: typeof CRDT.MAP; readonly members: readonly Member[] }
   | { readonly type: typeof CRDT.LIST; readonly items: readonly Draft[] }
   | { readonly type: typeof CRDT.REGISTER; readonly data: Json }
   | { readonly type: typeof CRDT.TEXT; readonly data: LiveTextData }
@@ -58,28 +59,47 @@ function childDrafts(children: ReadonlyMap<string, StorageNode>): Member[] {
 
 /** The ops that create a draft, parents before their children, as the SDK sends them. Recurses as deep as the draft is nested. */
 export function creationOps(draft: Draft, place: DraftPlace, ids: NewIds): CreateOp[] {
-  const head = { opId: ids.nextOpId(), id: ids.nextNodeId(), ...place };
+  const ops: CreateOp[] = [];
+  create(draft, place);
+  return ops;
+
+  function create(made: Draft, at: DraftPlace): void {
+    const head = { opId: ids.nextOpId(), id: ids.nextNodeId(), ...at };
+    ops.push(createOp(made, head));
+    for (const [parentKey, child] of childrenOf(made)) create(child, { parentId: head.id, parentKey });
+  }
+}
+
+function createOp(draft: Draft, head: DraftPlace & { opId: string; id: string }): CreateOp {
   switch (draft.type) {
-    case CRDT.OBJECT: {
-      const data = plainMembers(draft.members);
-      return [{ type: OP.CREATE_OBJECT, ...head, data }, ...liveMembers(draft.members).flatMap(childOps)];
-    }
+    case CRDT.OBJECT:
+      return { type: OP.CREATE_OBJECT, ...head, data: plainMembers(draft.members) };
     case CRDT.MAP:
-      return [{ type: OP.CREATE_MAP, ...head }, ...draft.members.flatMap(childOps)];
+      return { type: OP.CREATE_MAP, ...head };
     case CRDT.LIST:
-      return [{ type: OP.CREATE_LIST, ...head }, ...positioned(draft.items).flatMap(childOps)];
+      return { type: OP.CREATE_LIST, ...head };
     case CRDT.REGISTER:
-      return [{ type: OP.CREATE_REGISTER, ...head, data: draft.data }];
+      return { type: OP.CREATE_REGISTER, ...head, data: draft.data };
     case CRDT.TEXT:
-      return [{ type: OP.CREATE_TEXT, ...head, data: draft.data, version: 0 }];
+      return { type: OP.CREATE_TEXT, ...head, data: draft.data, version: 0 };
     case CRDT.FILE:
-      return [{ type: OP.CREATE_FILE, ...head, data: draft.data }];
+      return { type: OP.CREATE_FILE, ...head, data: draft.data };
     default:
       return draft satisfies never;
   }
+}
 
-  function childOps([parentKey, child]: Member): CreateOp[] {
-    return creationOps(child, { parentId: head.id, parentKey }, ids);
+/** What becomes a node of its own under the draft's topmost one. */
+function childrenOf(draft: Draft): readonly Member[] {
+  switch (draft.type) {
+    case CRDT.OBJECT:
+      return liveMembers(draft.members);
+    case CRDT.MAP:
+      return draft.members;
+    case CRDT.LIST:
+      return positioned(draft.items);
+    default:
+      return [];
   }
 }
 

@@ -12,8 +12,8 @@ import {
   ROOT_ID,
   type SerializedCrdt,
 } from '../../protocol/storage-ops.ts';
-import { normalText } from './text.ts';
 import { SortedKeys } from './sorted-keys.ts';
+import { normalText } from './text.ts';
 import { emptyHistory, type TextHistory } from './text-history.ts';
 
 /**
@@ -117,7 +117,9 @@ export function positionsOf(list: ListNode): SortedKeys {
 
 export function itemsOf(list: ListNode): StorageNode[] {
   const { children } = list;
-  return positionsOf(list).toArray().map((position) => children.get(position)!);
+  return positionsOf(list)
+    .toArray()
+    .map((position) => children.get(position)!);
 }
 
 /** Enters a node under its parent. */

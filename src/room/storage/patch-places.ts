@@ -9,11 +9,20 @@ import { isParent, type ListNode, type ParentNode, positionsOf, type StorageNode
 import type { PatchOperation } from './patch.ts';
 import type { Storage } from './tree.ts';
 
+/**
+ * What one patch may come to, however few operations it has: thirty copies, each of all there is by then, would make a thousand million
+ * nodes of one.
+ */
+export const PATCH_CHANGES_MAX = 100_000;
+export const PATCH_CHARACTERS_MAX = 32 * 1024 * 1024;
+
 /** One operation on its way. */
 export interface Step {
   readonly storage: Storage;
   readonly ids: NewIds;
   readonly applied: Applied;
+  /** By the whole patch so far. */
+  readonly spent: { changes: number; characters: number };
   /** Of the operation in the patch, from 0. */
   readonly index: number;
   readonly operation: PatchOperation;
@@ -54,7 +63,8 @@ export function locate(step: Step, pointer: string): Target {
 /** What stands at a target; it must be there. */
 export function existing(step: Step, target: Target): Found {
   const { parent, token, pointer } = target;
-  if (parent.type === CRDT.LIST) return { node: parent.children.get(positionsOf(parent).at(existingIndex(step, parent, target))!)! };
+  if (parent.type === CRDT.LIST)
+    return { node: parent.children.get(positionsOf(parent).at(existingIndex(step, parent, target))!)! };
   const node = parent.children.get(token);
   if (node !== undefined) return { node };
   const plain = parent.type === CRDT.OBJECT ? parent.data.get(token) : undefined;

@@ -9,7 +9,18 @@ import { jsonEquals } from './json-equals.ts';
 import { jsonOf } from './lson.ts';
 import { readValue, TEXT_FORM, textOf } from './lson-reader.ts';
 import { type ListNode, positionsOf, type StorageNode, type TextNode } from './nodes.ts';
-import { existing, existingIndex, type Found, insertionIndex, locate, refuse, type Step, type Target } from './patch-places.ts';
+import {
+  existing,
+  existingIndex,
+  type Found,
+  insertionIndex,
+  locate,
+  PATCH_CHANGES_MAX,
+  PATCH_CHARACTERS_MAX,
+  refuse,
+  type Step,
+  type Target,
+} from './patch-places.ts';
 import { makePosition } from './positions.ts';
 import { textLength } from './text.ts';
 
@@ -48,7 +59,11 @@ function add(step: Step, target: Target, draft: Draft): void {
     const index = insertionIndex(step, target, parent.children.size);
     run(
       step,
-      creationOps(draft, { parentId: parent.id, parentKey: makePosition(positions.at(index - 1), positions.at(index)) }, step.ids),
+      creationOps(
+        draft,
+        { parentId: parent.id, parentKey: makePosition(positions.at(index - 1), positions.at(index)) },
+        step.ids,
+      ),
     );
   } else if (parent.type === CRDT.OBJECT && draft.type === CRDT.REGISTER) {
     run(step, [{ type: OP.UPDATE_OBJECT, opId: step.ids.nextOpId(), id: parent.id, data: { [token]: draft.data } }]);
@@ -147,7 +162,15 @@ function readDraft(step: Step, value: Json): Draft {
 
 function run(step: Step, ops: readonly Op[]): void {
   for (const op of ops) {
+    spend(step, op);
     const verdict = applyOp(step.storage, op, step.applied);
     if (verdict.is === 'rejected') refuse(step, verdict.reason);
   }
+}
+
+function spend(step: Step, op: Op): void {
+  step.spent.changes += 1;
+  step.spent.characters += JSON.stringify(op).length;
+  if (step.spent.changes > PATCH_CHANGES_MAX) refuse(step, `the patch makes more than ${PATCH_CHANGES_MAX} changes`);
+  if (step.spent.characters > PATCH_CHARACTERS_MAX) refuse(step, `the patch writes more than ${PATCH_CHARACTERS_MAX} characters`);
 }

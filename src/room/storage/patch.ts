@@ -69,8 +69,9 @@ function checkPointer(value: Json | undefined, key: string): void {
  */
 export function applyJsonPatch(storage: Storage, patch: readonly PatchOperation[], ids: NewIds): Applied {
   const applied = nothingApplied();
+  const spent = { changes: 0, characters: 0 };
   atomically(storage, () => {
-    for (const [index, operation] of patch.entries()) applyStep({ storage, ids, applied, index, operation });
+    for (const [index, operation] of patch.entries()) applyStep({ storage, ids, applied, spent, index, operation });
   });
   return applied;
 }

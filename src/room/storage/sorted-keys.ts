@@ -12,7 +12,8 @@ export class SortedKeys {
 
   constructor(keys: Iterable<string>) {
     const sorted = [...keys].sort();
-    for (let from = 0; from < sorted.length; from += CHUNK_MAX / 2) this.#chunks[from / (CHUNK_MAX / 2)] = sorted.slice(from, from + CHUNK_MAX / 2);
+    for (let from = 0; from < sorted.length; from += CHUNK_MAX / 2)
+      this.#chunks[from / (CHUNK_MAX / 2)] = sorted.slice(from, from + CHUNK_MAX / 2);
   }
 
   /** Adds a key that is not there. */

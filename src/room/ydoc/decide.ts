@@ -9,7 +9,10 @@ import { asSessionId } from '../../base/ids.ts';
 import { allows } from '../../protocol/permissions.ts';
 import { sessionOf } from '../roster.ts';
 import type { Command, DecideContext, Effect, RoomState, Session } from '../shapes.ts';
+import { isHere } from './fit.ts';
 import { readYdocJson } from './json.ts';
+import { YDOC_LIMITS } from './limits.ts';
+import { scanUpdate } from './scan.ts';
 import { acceptUpdate, emptyYdoc, encodeYdoc, missingFor, snapshotHash, stateVector, type Ydoc } from './ydoc.ts';
 
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
@@ -43,7 +46,10 @@ export function askForYdoc(room: RoomState, session: Session): Effect[] {
 export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'ydoc.change'>, ctx: DecideContext): Effect[] {
   const session = from === null ? null : sessionOf(room, from);
   const doc = room.ydocs.get(guid) ?? emptyYdoc();
-  if (session !== null && !allows(session.permissions, 'storage', 'write')) return refuse(session, guid);
+  if (session !== null && !allows(session.permissions, 'storage', 'write')) {
+    // On every connect y-websocket sends what it thinks we lack, a reader too: usually nothing, and then there is nothing to refuse.
+    return isHere(doc, scanUpdate(update, YDOC_LIMITS)) ? [] : refuse(session, guid);
+  }
   checkYdocCount(room.ydocs, guid, ctx);
   const { changed, journal } = acceptUpdate(doc, update, { session: from, isLive: (id) => room.sessions.has(asSessionId(id)) });
   const effects: Effect[] = [];

@@ -13,42 +13,34 @@ export interface Reach {
   readonly clocks: Vector;
   /** Each span goes on where its client stands, or is known already: no gap, no overlap. */
   readonly isSeamless: boolean;
+  /** The widest gap, in clocks, between what is known of a client and a struct of it. */
+  readonly gap: number;
 }
 
 export function reachOf(known: Vector, { spans }: ScannedUpdate): Reach {
   const clocks = new Map<number, number>();
   let isSeamless = true;
+  let gap = 0;
   for (const { client, from, to } of spans) {
     const clock = clocks.get(client) ?? known.get(client) ?? 0;
     isSeamless &&= from === clock || to <= clock;
+    gap = Math.max(gap, from - clock);
     clocks.set(client, Math.max(clock, to));
   }
-  return { clocks, isSeamless };
+  return { clocks, isSeamless, gap };
 }
 
 /** Nothing may lie too far beyond what is known and what the update brings itself. @throws AppError YJS_UPDATE_INVALID */
-export function checkLead(
-  { known }: Ydoc,
-  { spans, deletes }: ScannedUpdate,
-  { clocks }: Reach,
-  { clockLeadMax }: YdocLimits,
-): void {
-  const ends = new Map<number, number>();
-  for (const { client, from, to } of spans) {
-    const clock = ends.get(client) ?? known.get(client) ?? 0;
-    if (from > clock + clockLeadMax) throw invalidUpdate(`a struct of client ${client} lies too far beyond what is known of it`);
-    ends.set(client, to);
-  }
+export function checkLead(known: Vector, { deletes }: ScannedUpdate, { clocks, gap }: Reach, { clockLeadMax }: YdocLimits): void {
+  if (gap > clockLeadMax) throw invalidUpdate('a struct in it lies too far beyond what is known of its client');
   for (let at = 0; at < deletes.length; at += 3) {
-    const client = deletes[at]!;
-    const clock = clocks.get(client) ?? known.get(client) ?? 0;
-    if (deletes[at + 2]! > clock + clockLeadMax)
-      throw invalidUpdate(`it deletes too far beyond what is known of client ${client}`);
+    const clock = clocks.get(deletes[at]!) ?? known.get(deletes[at]!) ?? 0;
+    if (deletes[at + 2]! > clock + clockLeadMax) throw invalidUpdate('it deletes too far beyond what is known of a client');
   }
 }
 
 /** Deleted content takes clocks without bytes. @throws AppError YJS_UPDATE_INVALID */
-export function checkDeletedAdvance({ known }: Ydoc, { spans }: ScannedUpdate, { deletedAdvanceMax }: YdocLimits): void {
+export function checkDeletedAdvance(known: Vector, { spans }: ScannedUpdate, { deletedAdvanceMax }: YdocLimits): void {
   let advanced = 0;
   for (const span of spans) advanced += deletedAdvance(span, known);
   if (advanced > deletedAdvanceMax) throw invalidUpdate(`it uses up more than ${deletedAdvanceMax} clocks with deleted content`);
@@ -75,13 +67,5 @@ export function isReady(known: Vector, { needs, deletes }: ScannedUpdate, { cloc
   for (let at = 0; at < deletes.length; at += 3) {
     if (deletes[at + 2]! > (clocks.get(deletes[at]!) ?? known.get(deletes[at]!) ?? 0)) return false;
   }
-  return true;
-}
-
-/** Whether nothing in a whole document, as Yjs encoded it, waits for what is not in it. */
-export function isComplete({ needs, deletes }: ScannedUpdate, { clocks, isSeamless }: Reach): boolean {
-  if (!isSeamless) return false;
-  for (const [client, clock] of needs) if (clock > (clocks.get(client) ?? 0)) return false;
-  for (let at = 0; at < deletes.length; at += 3) if (deletes[at + 2]! > (clocks.get(deletes[at]!) ?? 0)) return false;
   return true;
 }

@@ -39,7 +39,7 @@ export function readYdocJson(doc: Ydoc, { key, type, formatting }: YdocQuery): J
     throw new AppError('UNPROCESSABLE_ENTITY', { reason: `The Yjs document is nested deeper than ${YDOC_LIMITS.nestingMax}` });
   }
   if (key !== undefined) {
-    const root: Root = ydoc.share.get(key) ?? new Y.AbstractType();
+    const root: Root = ydoc.share.get(key) ?? { _start: null, _map: new Map(), doc: ydoc };
     const kind = type ?? kindOf(root);
     return kind === null ? null : readRoot(root, kind, formatting);
   }

@@ -6,11 +6,10 @@
  */
 import * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
-import { invalidUpdate } from './byte-reader.ts';
-import type { YdocLimits } from './limits.ts';
-import type { ScannedUpdate } from './scan.ts';
-import { deletesSomething, emptyTail, type Live, popTail, pushTail, tailUpdate, type Ydoc } from './state.ts';
-import type { Vector } from './vector.ts';
+import { scanStored } from './scan.ts';
+import { emptyTail, type Live, tailUpdate, type Ydoc } from './state.ts';
+
+const EMPTY_VECTOR = Uint8Array.of(0);
 
 /**
  * The document as a `Y.Doc` that holds everything, pending structs included. To be read, not kept: the next change may replace it.
@@ -24,7 +23,7 @@ export function materialise(doc: Ydoc): Y.Doc {
   const ydoc = bringUpToDate(doc, live) ?? rebuild(doc);
   doc.live = { ydoc, drained: tail.ends.length };
   doc.known = vectorOf(ydoc);
-  doc.pendingBytes = (ydoc.store.pendingStructs?.update.length ?? 0) + (ydoc.store.pendingDs?.length ?? 0);
+  doc.pendingBytes = pendingBytesOf(ydoc);
   return ydoc;
 }
 
@@ -58,107 +57,59 @@ function rebuild({ base, tail }: Ydoc): Y.Doc {
     try {
       Y.applyUpdate(ydoc, base);
       for (index = 0; index < tail.ends.length; index += 1) {
-        if (dropsBefore.has(index)) ydoc.store.pendingStructs = null;
+        
         waits = ydoc.store.pendingStructs !== null;
         Y.applyUpdate(ydoc, tailUpdate(tail, index));
       }
       return ydoc;
     } catch (error) {
-      if (!waits)
-        throw new AppError('ROOM_UNREADABLE', { reason: `Yjs says: ${error instanceof Error ? error.message : String(error)}` });
+      const reason = `Yjs says: ${error instanceof Error ? error.message : String(error)}`;
+      if (!waits) throw new AppError('ROOM_UNREADABLE', { reason });
       dropsBefore.add(index);
     }
   }
 }
 
-/** Folds the tail into the base, without what was deleted. */
-export function fold(doc: Ydoc): void {
+/** Folds the updates since the last compaction into the base, and drops what was deleted. */
+export function compactYdoc(doc: Ydoc): void {
   if (doc.tail.ends.length === 0) return;
   const ydoc = materialise(doc);
-  doc.base = Y.encodeStateAsUpdate(ydoc);
+  const base = encodeWaiting(ydoc, EMPTY_VECTOR);
+  if (base === null) ydoc.store.pendingStructs = null;
+  doc.base = base ?? Y.encodeStateAsUpdate(ydoc);
   doc.baseScan = undefined;
   doc.tail = emptyTail();
-  doc.live = { ydoc, drained: 0 };
+  doc.pendingBytes = pendingBytesOf(ydoc);
+  // What waits is merged in the encoding, and no longer quite what this Y.Doc has: the next one is made from the bytes alone.
+  doc.live = doc.pendingBytes > 0 ? null : { ydoc, drained: 0 };
   doc.whole = null;
 }
 
+/** What lies after `vector` as one V1 update, with what waits if that can be encoded. */
+export function encodeAfter(doc: Ydoc, vector: Uint8Array): Uint8Array {
+  const ydoc = materialise(doc);
+  const update = encodeWaiting(ydoc, vector);
+  if (update !== null) return update;
+  const { pendingStructs } = ydoc.store;
+  ydoc.store.pendingStructs = null;
+  const without = Y.encodeStateAsUpdate(ydoc, vector);
+  ydoc.store.pendingStructs = pendingStructs;
+  return without;
+}
+
 /**
- * Takes an update whose effect only Yjs can tell: it waits for others, sets some free, or may nest too deeply. A refusal leaves the
- * document as it was.
- * @returns 'unchanged' when everything in it was here or waiting already.
- * @throws AppError YJS_UPDATE_INVALID
+ * Null when what waits spoils the encoding: Yjs merges structs of one client that contradict each other into bytes on which it
+ * throws itself when it reads them. Nothing of that may reach a snapshot or a client.
  */
-export function tryUpdate(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate, limits: YdocLimits): 'changed' | 'unchanged' {
-  const before = stateBefore(doc);
-  const deletes = deletesSomething(doc, scanned);
-  pushTail(doc.tail, update);
-  let ydoc: Y.Doc;
+function encodeWaiting(ydoc: Y.Doc, vector: Uint8Array): Uint8Array | null {
+  if (ydoc.store.pendingStructs === null) return Y.encodeStateAsUpdate(ydoc, vector);
   try {
-    ydoc = materialise(doc);
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    takeBack(doc, before, null);
-    throw invalidUpdate(String(error.facts.reason));
+    const update = Y.encodeStateAsUpdate(ydoc, vector);
+    Y.applyUpdate(emptyReplica({ gc: false }), update);
+    return scanStored(update) === null ? null : update;
+  } catch {
+    return null;
   }
-  // If it only waits, the Y.Doc is good again without it; else it must be built anew, and a flood would make that the price of a message.
-  const onlyWaits = !deletes && isSameVector(before.known, doc.known);
-  if (onlyWaits && isSamePending(before, ydoc)) {
-    takeBack(doc, before, ydoc);
-    return 'unchanged';
-  }
-  if (doc.pendingBytes > limits.pendingBytesMax && doc.pendingBytes > before.pendingBytes) {
-    takeBack(doc, before, onlyWaits ? ydoc : null);
-    throw invalidUpdate(`it waits for updates that have not come, and more than ${limits.pendingBytesMax} bytes would wait`);
-  }
-  doc.nestingBound += scanned.nestedTypes;
-  if (doc.nestingBound > limits.nestingMax) doc.nestingBound = nestingOf(ydoc, limits.nestingMax);
-  if (doc.nestingBound > limits.nestingMax) {
-    takeBack(doc, before, null);
-    throw invalidUpdate(`it nests types deeper than ${limits.nestingMax}`);
-  }
-  return 'changed';
-}
-
-interface Before {
-  readonly known: Map<number, number>;
-  readonly pendingBytes: number;
-  readonly nestingBound: number;
-  readonly structs: Y.Doc['store']['pendingStructs'];
-  readonly deletes: Uint8Array | null;
-}
-
-function stateBefore(doc: Ydoc): Before {
-  const { pendingStructs: structs, pendingDs: deletes } = materialise(doc).store;
-  // Yjs changes its pending structs in place.
-  const copy = structs === null ? null : { update: structs.update, missing: new Map(structs.missing) };
-  return { known: doc.known, pendingBytes: doc.pendingBytes, nestingBound: doc.nestingBound, structs: copy, deletes };
-}
-
-/** Takes the last update back; `ydoc` is the Y.Doc when all that the update did was to wait in it. */
-function takeBack(doc: Ydoc, before: Before, ydoc: Y.Doc | null): void {
-  popTail(doc.tail);
-  doc.known = before.known;
-  doc.pendingBytes = before.pendingBytes;
-  doc.nestingBound = before.nestingBound;
-  doc.live = ydoc === null ? null : { ydoc, drained: doc.tail.ends.length };
-  if (ydoc === null) return;
-  ydoc.store.pendingStructs = before.structs;
-  ydoc.store.pendingDs = before.deletes;
-}
-
-function isSameVector(one: Vector, other: Vector): boolean {
-  if (one.size !== other.size) return false;
-  for (const [client, clock] of one) if (other.get(client) !== clock) return false;
-  return true;
-}
-
-function isSamePending(before: Before, { store }: Y.Doc): boolean {
-  return isSame(before.structs?.update, store.pendingStructs?.update) && isSame(before.deletes, store.pendingDs);
-}
-
-function isSame(one: Uint8Array | null | undefined, other: Uint8Array | null | undefined): boolean {
-  if (!one || !other) return !one && !other;
-  return Buffer.compare(one, other) === 0;
 }
 
 /** The depth of the deepest type, at least 1: that of a type in a root. Stops counting beyond `depthMax`. */
@@ -168,8 +119,11 @@ export function nestingOf(ydoc: Y.Doc, depthMax: number): number {
     for (const struct of structs) {
       if (!(struct instanceof Y.Item) || !(struct.content instanceof Y.ContentType)) continue;
       let depth = 0;
-      for (let item: Y.Item | null = struct; item !== null && depth <= depthMax; depth += 1)
+      let item: Y.Item | null = struct;
+      while (item !== null && depth <= depthMax) {
         item = (item.parent as Y.AbstractType<unknown>)._item;
+        depth += 1;
+      }
       deepest = Math.max(deepest, depth);
     }
   }
@@ -188,4 +142,8 @@ function vectorOf(ydoc: Y.Doc): Map<number, number> {
   const vector = new Map<number, number>();
   for (const client of ydoc.store.clients.keys()) vector.set(client, Y.getState(ydoc.store, client));
   return vector;
+}
+
+function pendingBytesOf({ store: { pendingStructs, pendingDs } }: Y.Doc): number {
+  return (pendingStructs?.update.length ?? 0) + (pendingDs?.length ?? 0);
 }

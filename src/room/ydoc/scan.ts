@@ -47,6 +47,14 @@ interface Scan {
   nestedTypes: number;
 }
 
+/** What was accepted once is read again whatever the limits are now. */
+const STORED: YdocLimits = {
+  ...YDOC_LIMITS,
+  updateBytesMax: Number.POSITIVE_INFINITY,
+  nestingMax: Number.POSITIVE_INFINITY,
+  clockMax: Number.MAX_SAFE_INTEGER,
+};
+
 const HAS_ORIGIN = 0x80;
 const HAS_RIGHT_ORIGIN = 0x40;
 const HAS_KEY = 0x20;
@@ -78,6 +86,16 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
   if (reader.left > 0) throw invalidUpdate('bytes follow its end; is it in the V2 encoding?');
   const { spans, needs, deletes, nestedTypes } = scan;
   return { spans, needs, deletes, deletesAt, nestedTypes, isEmpty: spans.length === 0 && deletes.length === 0 };
+}
+
+/** The same of bytes that were accepted once: null when the rules have become stricter since, or Yjs itself wrote what it cannot read. */
+export function scanStored(update: Uint8Array): ScannedUpdate | null {
+  try {
+    return scanUpdate(update, STORED);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return null;
+  }
 }
 
 function scanBlock(scan: Scan): number {

@@ -8,15 +8,17 @@ import * as Y from 'yjs';
 import { concat } from '../../base/binary.ts';
 import { AppError } from '../../base/errors.ts';
 import { sha256Base64 } from '../../base/sha256.ts';
-import { checkDeletedAdvance, checkLead, isComplete, isHere, isReady, reachOf } from './fit.ts';
+import { checkDeletedAdvance, checkLead, isHere, isReady, reachOf } from './fit.ts';
 import { joinUpdates, type Part } from './join.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
-import { fold, materialise, tryUpdate } from './live.ts';
-import { type ScannedUpdate, scanUpdate } from './scan.ts';
+import { compactYdoc, encodeAfter, materialise } from './live.ts';
+import { type ScannedUpdate, scanStored, scanUpdate } from './scan.ts';
 import { advance, emptyTail, noteDeletes, pushTail, tailBytes, tailUpdate, type Ydoc } from './state.ts';
+import { tryUpdate } from './trial.ts';
 import { decodeVector, encodeVector, type Vector } from './vector.ts';
 import { checkWriters, recordWriters, type Sender } from './writers.ts';
 
+export { compactYdoc } from './live.ts';
 export type { Ydoc } from './state.ts';
 export type { Sender } from './writers.ts';
 
@@ -28,14 +30,6 @@ export interface Accepted {
 }
 
 const UNCHANGED: Accepted = { changed: false, journal: null };
-
-/** What was accepted once is read again whatever the limits are now. */
-const STORED: YdocLimits = {
-  ...YDOC_LIMITS,
-  updateBytesMax: Number.POSITIVE_INFINITY,
-  nestingMax: Number.POSITIVE_INFINITY,
-  clockMax: Number.MAX_SAFE_INTEGER,
-};
 
 /** No structs, no deletions. */
 const EMPTY_UPDATE = Uint8Array.of(0, 0);
@@ -65,8 +59,8 @@ export function acceptUpdate(doc: Ydoc, update: Uint8Array, from: Sender, limits
     throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The Yjs document with this update', bytesMax: limits.documentBytesMax });
   }
   const reach = reachOf(doc.known, scanned);
-  checkLead(doc, scanned, reach, limits);
-  if (from.session !== null) checkDeletedAdvance(doc, scanned, limits);
+  checkLead(doc.known, scanned, reach, limits);
+  if (from.session !== null) checkDeletedAdvance(doc.known, scanned, limits);
   checkWriters(doc.writers, scanned.spans, doc.known, from, limits);
   if (isHere(doc, scanned)) return UNCHANGED;
   // A plain update changes this very map, any other leaves it behind: what was known before is told from it while that is still so.
@@ -87,8 +81,8 @@ export function replayUpdate(doc: Ydoc, update: Uint8Array): void {
   pushTail(doc.tail, update);
   doc.whole = null;
   note(doc, scanned);
-  if (scanned !== null && doc.pendingBytes === 0 && isReady(doc.known, scanned, reachOf(doc.known, scanned)))
-    advance(doc.known, scanned);
+  const isPlain = scanned !== null && doc.pendingBytes === 0 && isReady(doc.known, scanned, reachOf(doc.known, scanned));
+  if (isPlain) advance(doc.known, scanned);
   else materialise(doc);
 }
 
@@ -103,9 +97,9 @@ export function stateVector(doc: Ydoc): Uint8Array {
  */
 export function missingFor(doc: Ydoc, vector: Uint8Array): Uint8Array {
   const clocks = decodeVector(vector);
-  if (doc.tail.ends.length > YDOC_LIMITS.joinedTailMax) fold(doc);
-  if (clocks.size > 0) return joinAfter(doc, clocks) ?? Y.encodeStateAsUpdate(materialise(doc), vector);
-  doc.whole ??= doc.tail.ends.length === 0 ? doc.base : (joinAfter(doc, clocks) ?? Y.encodeStateAsUpdate(materialise(doc)));
+  if (doc.tail.ends.length > YDOC_LIMITS.joinedTailMax) compactYdoc(doc);
+  if (clocks.size > 0) return joinAfter(doc, clocks) ?? encodeAfter(doc, vector);
+  doc.whole ??= doc.tail.ends.length === 0 ? doc.base : (joinAfter(doc, clocks) ?? encodeAfter(doc, vector));
   return doc.whole;
 }
 
@@ -119,7 +113,7 @@ export function snapshotHash(doc: Ydoc): string {
 
 /** The whole document as one V1 update, compacted, with what still waits; `decodeYdoc` reads it back. */
 export function encodeYdoc(doc: Ydoc): Uint8Array {
-  fold(doc);
+  compactYdoc(doc);
   return doc.base;
 }
 
@@ -130,14 +124,11 @@ export function decodeYdoc(bytes: Uint8Array): Ydoc {
   doc.base = bytes;
   doc.baseScan = scanned;
   note(doc, scanned);
-  if (scanned !== null && isComplete(scanned, reachOf(doc.known, scanned))) advance(doc.known, scanned);
+  const reach = scanned === null ? null : reachOf(doc.known, scanned);
+  // Yjs wrote these bytes of what it had integrated, so what they hold themselves counts as known.
+  if (scanned !== null && reach !== null && isReady(reach.clocks, scanned, reach)) advance(doc.known, scanned);
   else materialise(doc);
   return doc;
-}
-
-/** Folds the updates since the last compaction into the base and drops what was deleted. */
-export function compactYdoc(doc: Ydoc): void {
-  fold(doc);
 }
 
 /** Gives back the memory that can be had again from the bytes. */
@@ -161,16 +152,6 @@ function append(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate): void {
 function note(doc: Ydoc, scanned: ScannedUpdate | null): void {
   if (scanned !== null) noteDeletes(doc.deleted, scanned);
   doc.nestingBound += scanned?.nestedTypes ?? Number.POSITIVE_INFINITY;
-}
-
-/** Null when the rules have become stricter since these bytes were accepted; then Yjs has the word. */
-function scanStored(bytes: Uint8Array): ScannedUpdate | null {
-  try {
-    return scanUpdate(bytes, STORED);
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return null;
-  }
 }
 
 function scanBase(doc: Ydoc): ScannedUpdate | null {

@@ -13,7 +13,7 @@ import { createMap, createText, seen, send, storageOf, untagged, updateText } fr
 
 const insert = (index: number, text: string): TextOperation => ({ type: 'insert', index, text });
 const aText = (data: LiveTextData = [['abc']], version = 0) => storageOf(createText('1:0', '1:0', 'root', 'text', data, version));
-const textIn = (storage: Storage): Json => toJson(storage)['text'] ?? null;
+const textIn = (storage: Storage): Json => toJson(storage).text ?? null;
 const versionIn = (storage: Storage) => compactNodes(storage)[1]?.[5];
 /** `count` keystrokes at the end. */
 function type(storage: Storage, count: number): void {
@@ -26,7 +26,13 @@ describe('UPDATE_TEXT', () => {
     const storage = aText([['abc']], 7);
     const op = updateText('2:0', '1:0', 7, [insert(1, 'X')]);
     const applied = { ...op, version: 8 };
-    expect(send(storage, op)).toEqual({ replies: [applied], forwards: [untagged(applied)], journal: [applied], rejected: [], needsRepair: false });
+    expect(send(storage, op)).toEqual({
+      replies: [applied],
+      forwards: [untagged(applied)],
+      journal: [applied],
+      rejected: [],
+      needsRepair: false,
+    });
     expect([textIn(storage), versionIn(storage)]).toEqual([[['aXbc']], 8]);
   });
 
@@ -38,19 +44,26 @@ describe('UPDATE_TEXT', () => {
   test('[LT5] of two edits of one version the second is moved to come after the first', () => {
     const storage = aText();
     send(storage, updateText('2:0', '1:0', 0, [insert(1, 'X')]));
-    expect(send(storage, updateText('3:0', '1:0', 0, [insert(1, 'Y')])).replies).toMatchObject([{ baseVersion: 0, version: 2, ops: [insert(2, 'Y')] }]);
+    expect(send(storage, updateText('3:0', '1:0', 0, [insert(1, 'Y')])).replies).toMatchObject([
+      { baseVersion: 0, version: 2, ops: [insert(2, 'Y')] },
+    ]);
     expect(textIn(storage)).toEqual([['aXYbc']]);
   });
 
   test('[LT5] operations are told as applied: clipped, and off the middle of surrogate pairs', () => {
     const { replies, forwards } = send(aText([['a😀']]), updateText('2:0', '1:0', 0, [insert(2, 'X'), insert(99, 'Y')]));
-    expect([replies, forwards]).toMatchObject([[{ ops: [insert(1, 'X'), insert(4, 'Y')] }], [{ ops: [insert(1, 'X'), insert(4, 'Y')] }]]);
+    expect([replies, forwards]).toMatchObject([
+      [{ ops: [insert(1, 'X'), insert(4, 'Y')] }],
+      [{ ops: [insert(1, 'X'), insert(4, 'Y')] }],
+    ]);
   });
 
   test('[LT5] an edit that nothing is left of still takes its version', () => {
     const storage = aText();
     send(storage, updateText('2:0', '1:0', 0, [{ type: 'delete', index: 0, length: 3 }]));
-    expect(send(storage, updateText('3:0', '1:0', 0, [{ type: 'delete', index: 1, length: 1 }])).replies).toMatchObject([{ version: 2, ops: [] }]);
+    expect(send(storage, updateText('3:0', '1:0', 0, [{ type: 'delete', index: 1, length: 1 }])).replies).toMatchObject([
+      { version: 2, ops: [] },
+    ]);
   });
 
   test('[LT5] every client that applies echoes and forwards in order, its own edits first, comes to the same text', () => {
@@ -79,14 +92,21 @@ describe('UPDATE_TEXT', () => {
   });
 
   test('[LT6] on a node that is no text it is acknowledged as seen', () => {
-    expect(send(storageOf(createMap('1:0', '1:0', 'root', 'map')), updateText('2:0', '1:0', 0, [insert(0, 'X')])).replies).toEqual([seen('2:0')]);
+    expect(
+      send(storageOf(createMap('1:0', '1:0', 'root', 'map')), updateText('2:0', '1:0', 0, [insert(0, 'X')])).replies,
+    ).toEqual([seen('2:0')]);
   });
 
   test('[LT7] sent twice it is applied once; the second is acknowledged as empty, at the version of now', () => {
     const storage = aText();
     const op = updateText('2:0', '1:0', 0, [insert(0, 'X')]);
     send(storage, op, updateText('2:1', '1:0', 1, [insert(0, 'Y')]));
-    expect(send(storage, op)).toMatchObject({ replies: [{ ...op, baseVersion: 2, version: 2, ops: [] }], forwards: [], journal: [], needsRepair: false });
+    expect(send(storage, op)).toMatchObject({
+      replies: [{ ...op, baseVersion: 2, version: 2, ops: [] }],
+      forwards: [],
+      journal: [],
+      needsRepair: false,
+    });
     expect(textIn(storage)).toEqual([['YXabc']]);
   });
 
@@ -94,7 +114,10 @@ describe('UPDATE_TEXT', () => {
     const storage = aText();
     send(storage, updateText('2:0', '1:0', 0, [insert(0, 'X')]));
     const resent = updateText('2:0', '1:0', 1, [insert(0, 'X')]);
-    expect(send(storage, updateText('5:0', '1:0', 1, []), resent)).toMatchObject({ replies: [seen('5:0'), { version: 1, ops: [] }], needsRepair: true });
+    expect(send(storage, updateText('5:0', '1:0', 1, []), resent)).toMatchObject({
+      replies: [seen('5:0'), { version: 1, ops: [] }],
+      needsRepair: true,
+    });
   });
 
   test('[LT7] it is known among the last thousand, also after the room was loaded from its snapshot', () => {
@@ -102,7 +125,9 @@ describe('UPDATE_TEXT', () => {
     type(storage, UPDATES_MAX);
     const loaded = loadStorage(dumpStorage(storage));
     for (const known of [storage, loaded]) {
-      expect(send(known, updateText('2:0', '1:0', UPDATES_MAX, [insert(0, 'X')])).replies).toMatchObject([{ version: UPDATES_MAX, ops: [] }]);
+      expect(send(known, updateText('2:0', '1:0', UPDATES_MAX, [insert(0, 'X')])).replies).toMatchObject([
+        { version: UPDATES_MAX, ops: [] },
+      ]);
     }
   });
 });
@@ -118,7 +143,9 @@ describe('an UPDATE_TEXT that cannot be merged', () => {
 
   test('[LT8] of a version not reached yet is rejected, and changes nothing', () => {
     const storage = aText();
-    expect(send(storage, updateText('2:0', '1:0', 1, [insert(0, 'X')]))).toEqual(rejection('2:0', /^The text is at version 0; 1 /));
+    expect(send(storage, updateText('2:0', '1:0', 1, [insert(0, 'X')]))).toEqual(
+      rejection('2:0', /^The text is at version 0; 1 /),
+    );
     expect(send(storage, updateText('2:1', '1:0', 0, [insert(0, 'X')])).rejected).toEqual([]);
   });
 
@@ -166,7 +193,9 @@ describe('an UPDATE_TEXT that cannot be merged', () => {
   });
 
   test('[LT9] rejections for one reason come together', () => {
-    expect(send(aText(), updateText('2:0', '1:0', 9, [insert(0, 'X')]), updateText('2:1', '1:0', 9, [insert(0, 'X')])).rejected).toMatchObject([{ opIds: ['2:0', '2:1'] }]);
+    expect(
+      send(aText(), updateText('2:0', '1:0', 9, [insert(0, 'X')]), updateText('2:1', '1:0', 9, [insert(0, 'X')])).rejected,
+    ).toMatchObject([{ opIds: ['2:0', '2:1'] }]);
   });
 });
 

@@ -31,14 +31,21 @@ const furnished = () =>
     createRegister('1:4', '1:4', '1:2', '!!', 'b'),
     createRegister('1:5', '1:5', '1:2', '!"', 'c'),
   );
-const push = (opId: string, id: string, data: string, parentKey = '!') => createRegister(opId, id, '1:2', parentKey, data, { intent: 'push' });
+const push = (opId: string, id: string, data: string, parentKey = '!') =>
+  createRegister(opId, id, '1:2', parentKey, data, { intent: 'push' });
 const set = (opId: string, id: string, data: string, parentKey: string, deletedId?: string) =>
   createRegister(opId, id, '1:2', parentKey, data, deletedId === undefined ? { intent: 'set' } : { intent: 'set', deletedId });
 
 describe('acks and forwards', () => {
   test('[ST3] an op that has an effect goes back to its sender with its opId, and to the others without', () => {
     const op = updateObject('2:0', 'root', { a: { b: [1, null] } });
-    expect(send(emptyStorage(), op)).toEqual({ replies: [op], forwards: [untagged(op)], journal: [op], rejected: [], needsRepair: false });
+    expect(send(emptyStorage(), op)).toEqual({
+      replies: [op],
+      forwards: [untagged(op)],
+      journal: [op],
+      rejected: [],
+      needsRepair: false,
+    });
   });
 
   test.each([
@@ -46,10 +53,25 @@ describe('acks and forwards', () => {
     ['DELETE_OBJECT_KEY', deleteKey('2:0', '9:9', 'a')],
     ['DELETE_CRDT', deleteNode('2:0', '9:9')],
     ['SET_PARENT_KEY', moveItem('2:0', '9:9', '!')],
-    ['UPDATE_TEXT', { type: OP.UPDATE_TEXT, opId: '2:0', id: '9:9', baseVersion: 0, ops: [{ type: 'delete', index: 0, length: 1 }] } satisfies Op],
+    [
+      'UPDATE_TEXT',
+      {
+        type: OP.UPDATE_TEXT,
+        opId: '2:0',
+        id: '9:9',
+        baseVersion: 0,
+        ops: [{ type: 'delete', index: 0, length: 1 }],
+      } satisfies Op,
+    ],
     ['a CREATE', createMap('2:0', '2:0', '9:9', 'a')],
   ])('[ST4] %s on a node that is gone has no effect; only its sender learns that it was seen', (_, op) => {
-    expect(send(furnished(), op)).toEqual({ replies: [seen('2:0')], forwards: [], journal: [], rejected: [], needsRepair: false });
+    expect(send(furnished(), op)).toEqual({
+      replies: [seen('2:0')],
+      forwards: [],
+      journal: [],
+      rejected: [],
+      needsRepair: false,
+    });
   });
 
   test.each([
@@ -93,7 +115,12 @@ describe('objects and maps', () => {
     const storage = furnished();
     send(storage, updateObject('2:0', '1:0', { list: 'plain' }), createList('2:1', '2:1', '1:0', 'list'));
     expect(toJson(storage)).toMatchObject({ object: { n: 1, list: [] } });
-    send(storage, createMap('3:0', '3:0', '1:0', 'list'), createRegister('3:1', '3:1', '3:0', 'k', 1), createList('3:2', '3:2', '1:0', 'list'));
+    send(
+      storage,
+      createMap('3:0', '3:0', '1:0', 'list'),
+      createRegister('3:1', '3:1', '3:0', 'k', 1),
+      createList('3:2', '3:2', '1:0', 'list'),
+    );
     expect(ids(storage)).not.toContain('3:1');
     expect(toJson(storage)).toMatchObject({ object: { list: [] } });
   });
@@ -169,7 +196,9 @@ describe('inserting into a list', () => {
     const beyond = push('2:1', '2:1', 'e', '%');
     expect(send(storage, beyond).replies).toEqual([beyond]);
     expect(toJson(storage)).toMatchObject({ list: ['a', 'b', 'c', 'd', 'e'] });
-    expect(send(storageOf(createList('1:2', '1:2', 'root', 'list')), push('2:0', '2:0', 'x', '%')).replies).toMatchObject([{ parentKey: '%' }]);
+    expect(send(storageOf(createList('1:2', '1:2', 'root', 'list')), push('2:0', '2:0', 'x', '%')).replies).toMatchObject([
+      { parentKey: '%' },
+    ]);
   });
 });
 
@@ -177,7 +206,13 @@ describe('replacing a list item', () => {
   test('[ST10] a set deletes the item it names, with all below it, and takes the place', () => {
     const storage = furnished();
     const op = set('2:0', '2:0', 'B', '!!', '1:4');
-    expect(send(storage, op)).toEqual({ replies: [op], forwards: [untagged(op)], journal: [op], rejected: [], needsRepair: false });
+    expect(send(storage, op)).toEqual({
+      replies: [op],
+      forwards: [untagged(op)],
+      journal: [op],
+      rejected: [],
+      needsRepair: false,
+    });
     expect(toJson(storage)).toMatchObject({ list: ['a', 'B', 'c'] });
   });
 
@@ -213,7 +248,11 @@ describe('moving a list item', () => {
   test('[ST11] onto a taken position it goes right after the occupant, and both answers carry the final one', () => {
     const storage = furnished();
     const placed = moveItem('2:0', '1:5', '! O');
-    expect(send(storage, moveItem('2:0', '1:5', '!'))).toMatchObject({ replies: [placed], forwards: [untagged(placed)], journal: [placed] });
+    expect(send(storage, moveItem('2:0', '1:5', '!'))).toMatchObject({
+      replies: [placed],
+      forwards: [untagged(placed)],
+      journal: [placed],
+    });
     expect(toJson(storage)).toMatchObject({ list: ['a', 'c', 'b'] });
   });
 
@@ -240,13 +279,21 @@ describe('ops that come again', () => {
 
   test('[ST12] a CREATE_TEXT whose node is here is acknowledged with the text of now', () => {
     const op = createText('1:0', '1:0', 'root', 'text', [['a']]);
-    const storage = storageOf(op, { type: OP.UPDATE_TEXT, opId: '1:1', id: '1:0', baseVersion: 0, ops: [{ type: 'insert', index: 1, text: 'b' }] });
+    const storage = storageOf(op, {
+      type: OP.UPDATE_TEXT,
+      opId: '1:1',
+      id: '1:0',
+      baseVersion: 0,
+      ops: [{ type: 'insert', index: 1, text: 'b' }],
+    });
     expect(send(storage, op).replies).toEqual([{ ...op, data: [['ab']], version: 1 }]);
   });
 
   test('[ST12] an id that is taken by something else is not acknowledged as created', () => {
     const storage = furnished();
-    expect(send(storage, createMap('2:0', '1:0', 'root', 'object'), createObject('2:1', '1:0', '1:1', 'object')).replies).toEqual([seen('2:0'), seen('2:1')]);
+    expect(send(storage, createMap('2:0', '1:0', 'root', 'object'), createObject('2:1', '1:0', '1:1', 'object')).replies).toEqual(
+      [seen('2:0'), seen('2:1')],
+    );
   });
 
   test('[ST13] a CREATE whose node is gone makes it anew; under an object or map its sender gets it twice, and a snapshot', () => {
@@ -255,7 +302,13 @@ describe('ops that come again', () => {
       const op = createRegister('2:0', '2:0', parentId, 'k', 1);
       expect(send(storage, op).needsRepair).toBe(false);
       send(storage, deleteNode('3:0', '2:0'));
-      expect(send(storage, op)).toEqual({ replies: [op, untagged(op)], forwards: [untagged(op)], journal: [op], rejected: [], needsRepair: true });
+      expect(send(storage, op)).toEqual({
+        replies: [op, untagged(op)],
+        forwards: [untagged(op)],
+        journal: [op],
+        rejected: [],
+        needsRepair: true,
+      });
       expect(ids(storage)).toContain('2:0');
     }
   });
@@ -280,7 +333,10 @@ describe('ops that come again', () => {
   test('[ST14] a replayed DELETE_CRDT of a node that is gone is acknowledged as seen', () => {
     const storage = furnished();
     send(storage, deleteNode('3:0', '1:4'));
-    expect(send(storage, updateObject('4:0', 'root', {}), deleteNode('1:9', '1:4'))).toMatchObject({ replies: [{}, seen('1:9')], needsRepair: true });
+    expect(send(storage, updateObject('4:0', 'root', {}), deleteNode('1:9', '1:4'))).toMatchObject({
+      replies: [{}, seen('1:9')],
+      needsRepair: true,
+    });
   });
 
   test('[ST14] connection 1 does not take an op of connection 11 for its own', () => {
@@ -291,7 +347,9 @@ describe('ops that come again', () => {
 
 describe('bounds', () => {
   const chain = (depth: number): Op[] =>
-    Array.from({ length: depth }, (_, level) => createObject(`1:${level}`, `1:${level}`, level === 0 ? 'root' : `1:${level - 1}`, 'k'));
+    Array.from({ length: depth }, (_, level) =>
+      createObject(`1:${level}`, `1:${level}`, level === 0 ? 'root' : `1:${level - 1}`, 'k'),
+    );
 
   test('[ST15] nodes nest so deep and no deeper; the sender learns why, and gets a snapshot', () => {
     const storage = storageOf(...chain(NODE_DEPTH_MAX));
@@ -318,7 +376,9 @@ describe('bounds', () => {
     const count = 20_000;
     const startedMs = performance.now();
     send(storage, ...Array.from({ length: count }, (_, n) => push(`2:${n}`, `2:${n}`, `${n}`)));
-    const positions = compactNodes(storage).slice(2).map((node) => `${node[3]}`);
+    const positions = compactNodes(storage)
+      .slice(2)
+      .map((node) => `${node[3]}`);
     send(storage, ...positions.map((position, n) => moveItem(`3:${n}`, `2:${(n * 7) % count}`, position)));
     send(storage, ...Array.from({ length: count }, (_, n) => deleteNode(`4:${n}`, `2:${n}`)));
     expect(toJson(storage)).toEqual({ list: [] });

@@ -3,8 +3,16 @@ import fc from 'fast-check';
 import type { LiveTextData, TextOperation } from '../../../src/protocol/storage-ops.ts';
 
 const aRun = fc.string({ unit: fc.constantFrom('a', 'b', '😀', '\n'), maxLength: 4 });
-const attributes = fc.dictionary(fc.constantFrom('b', 'i', 'c'), fc.constantFrom(true, 1, 'red'), { minKeys: 1, maxKeys: 2, noNullPrototype: true });
-const patch = fc.dictionary(fc.constantFrom('b', 'i', 'c'), fc.constantFrom(true, 1, 'red', null), { minKeys: 1, maxKeys: 2, noNullPrototype: true });
+const attributes = fc.dictionary(fc.constantFrom('b', 'i', 'c'), fc.constantFrom(true, 1, 'red'), {
+  minKeys: 1,
+  maxKeys: 2,
+  noNullPrototype: true,
+});
+const patch = fc.dictionary(fc.constantFrom('b', 'i', 'c'), fc.constantFrom(true, 1, 'red', null), {
+  minKeys: 1,
+  maxKeys: 2,
+  noNullPrototype: true,
+});
 
 export const aText: fc.Arbitrary<LiveTextData> = fc.array(fc.oneof(fc.tuple(aRun), fc.tuple(aRun, attributes)), { maxLength: 4 });
 

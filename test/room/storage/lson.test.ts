@@ -30,10 +30,13 @@ const everything = (of: ReturnType<typeof live>) =>
   });
 
 describe('documents that are read', () => {
-  test.each(['serviceType', 'liveblocksType'])('[ST23] keep the kinds of all nodes in plain LSON, under the key %s', (typeKey) => {
-    const document = everything(live(typeKey));
-    expect(toPlainLson(initialised(document), typeKey)).toEqual(document);
-  });
+  test.each(['serviceType', 'liveblocksType'])(
+    '[ST23] keep the kinds of all nodes in plain LSON, under the key %s',
+    (typeKey) => {
+      const document = everything(live(typeKey));
+      expect(toPlainLson(initialised(document), typeKey)).toEqual(document);
+    },
+  );
 
   test('[ST23] simplify in JSON: objects and maps are objects, lists arrays, texts their segments, files their metadata', () => {
     expect(toJson(initialised(everything(node)))).toEqual({
@@ -60,7 +63,13 @@ describe('a document that initialises Storage', () => {
   test('[ST24] becomes ops with fresh ids, plain values of the root first, parents before children', () => {
     const ids = newIds();
     const ops = opsFromLson(root({ list: node('LiveList', ['a', node('LiveMap', { k: 1 })]), title: 'x' }), ids);
-    expect(ops.map(({ type }) => type)).toEqual([OP.UPDATE_OBJECT, OP.CREATE_LIST, OP.CREATE_REGISTER, OP.CREATE_MAP, OP.CREATE_REGISTER]);
+    expect(ops.map(({ type }) => type)).toEqual([
+      OP.UPDATE_OBJECT,
+      OP.CREATE_LIST,
+      OP.CREATE_REGISTER,
+      OP.CREATE_MAP,
+      OP.CREATE_REGISTER,
+    ]);
     expect(new Set(ops.map(({ opId }) => opId)).size).toBe(ops.length);
     expect(ops[0]).toMatchObject({ id: 'root', data: { title: 'x' } });
   });
@@ -72,7 +81,11 @@ describe('a document that initialises Storage', () => {
   test('[ST24] may use both type keys, write text as a string or with bare segments, and state a version', () => {
     const storage = initialised({
       serviceType: 'LiveObject',
-      data: { a: { liveblocksType: 'LiveText', data: 'plain', version: 7 }, b: node('LiveText', ['x', ['y'], ['z', { i: 1 }]]), c: node('LiveText', '') },
+      data: {
+        a: { liveblocksType: 'LiveText', data: 'plain', version: 7 },
+        b: node('LiveText', ['x', ['y'], ['z', { i: 1 }]]),
+        c: node('LiveText', ''),
+      },
     });
     expect(toJson(storage)).toEqual({ a: [['plain']], b: [['xy'], ['z', { i: 1 }]], c: [] });
   });
@@ -80,7 +93,9 @@ describe('a document that initialises Storage', () => {
   test('[ST24] nests as deep as Storage may, and no deeper', () => {
     const chain = (depth: number): Json => root(depth === 0 ? {} : { k: chain(depth - 1) });
     expect(JSON.stringify(toPlainLson(initialised(chain(NODE_DEPTH_MAX)), 'serviceType'))).toContain('"data":{}}}');
-    expect(() => opsFromLson(chain(NODE_DEPTH_MAX + 1), newIds())).toThrow(expect.objectContaining({ code: 'UNPROCESSABLE_ENTITY', message: expect.stringContaining('is nested deeper than 1000') }));
+    expect(() => opsFromLson(chain(NODE_DEPTH_MAX + 1), newIds())).toThrow(
+      expect.objectContaining({ code: 'UNPROCESSABLE_ENTITY', message: expect.stringContaining('is nested deeper than 1000') }),
+    );
   });
 
   test.each<[string, Json, string]>([
@@ -89,26 +104,84 @@ describe('a document that initialises Storage', () => {
     ['row 58: without a kind', { data: {} }, "Missing key 'serviceType'."],
     ['an array', [], 'A Storage document must be an object.'],
     ['data that is no object', root([]), "Value at key '/data' must be an object."],
-    ['row 59: an unknown kind', root({ a: node('LiveList', [1, node('LiveSet', [])]) }), "Value at key '/data/a/data/1/serviceType' must be one of LiveObject, LiveList, LiveMap, LiveText, LiveFile."],
-    ['a kind that is no text', root({ 'a/b': node('LiveMap', { k: { liveblocksType: 3, data: {} } }) }), "Value at key '/data/a~1b/data/k/liveblocksType' must be one of"],
+    [
+      'row 59: an unknown kind',
+      root({ a: node('LiveList', [1, node('LiveSet', [])]) }),
+      "Value at key '/data/a/data/1/serviceType' must be one of LiveObject, LiveList, LiveMap, LiveText, LiveFile.",
+    ],
+    [
+      'a kind that is no text',
+      root({ 'a/b': node('LiveMap', { k: { liveblocksType: 3, data: {} } }) }),
+      "Value at key '/data/a~1b/data/k/liveblocksType' must be one of",
+    ],
     ['a node without data', root({ a: { serviceType: 'LiveMap' } }), "Missing key '/data/a/data'."],
-    ['a node with more than a node has', root({ a: { ...node('LiveMap', {}), id: 1 } }), "Value at key '/data/a/id' is not expected: a LiveMap has serviceType and data."],
-    ['a node with both type keys', root({ a: { ...node('LiveMap', {}), liveblocksType: 'LiveMap' } }), "Value at key '/data/a/liveblocksType' is not expected"],
+    [
+      'a node with more than a node has',
+      root({ a: { ...node('LiveMap', {}), id: 1 } }),
+      "Value at key '/data/a/id' is not expected: a LiveMap has serviceType and data.",
+    ],
+    [
+      'a node with both type keys',
+      root({ a: { ...node('LiveMap', {}), liveblocksType: 'LiveMap' } }),
+      "Value at key '/data/a/liveblocksType' is not expected",
+    ],
     ['a list that is no array', root({ a: node('LiveList', {}) }), "Value at key '/data/a/data' must be an array."],
     ['a map that is no object', root({ a: node('LiveMap', []) }), "Value at key '/data/a/data' must be an object."],
-    ['a text that is a number', root({ a: node('LiveText', 1) }), "Value at key '/data/a/data' must be a string or an array of segments"],
-    ['a text with a null attribute', root({ a: node('LiveText', [['x', { b: null }]]) }), "Value at key '/data/a/data' must be a string or an array of segments"],
+    [
+      'a text that is a number',
+      root({ a: node('LiveText', 1) }),
+      "Value at key '/data/a/data' must be a string or an array of segments",
+    ],
+    [
+      'a text with a null attribute',
+      root({ a: node('LiveText', [['x', { b: null }]]) }),
+      "Value at key '/data/a/data' must be a string or an array of segments",
+    ],
     ['a text with a segment of three', root({ a: node('LiveText', [['x', {}, 1]]) }), "Value at key '/data/a/data' must be"],
-    ['a file of a wrong id', root({ a: node('LiveFile', { ...FILE, id: 'fl_x' }) }), "Value at key '/data/a/data/id' must match pattern"],
-    ['a file that lacks its size', root({ a: node('LiveFile', { id: FILE.id, name: 'x', mimeType: 'y' }) }), "Value at key '/data/a/data' must have required properties size."],
-    ['a node inside plain JSON', root({ a: { b: [node('LiveList', [])] } }), "Value at key '/data/a/b/0' is a node inside plain JSON"],
-    ['row 61: a value beyond the limit', root({ a: node('LiveMap', { k: ['x'.repeat(VALUE_CHARACTERS_MAX)] }) }), "Value at key '/data/a/data/k/0' is longer than 2097152 characters."],
-    ['row 61: plain values that are too large together', root({ a: 'x'.repeat(VALUE_CHARACTERS_MAX - 9), b: 'x' }), "Value at key '/data/b' is longer than 2097152 characters."],
-    ['row 61: a text beyond the limit', root({ a: node('LiveText', 'x'.repeat(VALUE_CHARACTERS_MAX + 1)) }), "Value at key '/data/a/data' is longer than 2097152 characters."],
-    ['a key that reaches a prototype', root(JSON.parse('{"__proto__":{"serviceType":"LiveMap","data":{}}}')), 'Value at key \'/data\' has the key "__proto__", which is not allowed.'],
-    ['such a key in plain JSON', root({ a: JSON.parse('[{"constructor":1}]') }), 'Value at key \'/data/a/0\' has the key "constructor", which is not allowed.'],
+    [
+      'a file of a wrong id',
+      root({ a: node('LiveFile', { ...FILE, id: 'fl_x' }) }),
+      "Value at key '/data/a/data/id' must match pattern",
+    ],
+    [
+      'a file that lacks its size',
+      root({ a: node('LiveFile', { id: FILE.id, name: 'x', mimeType: 'y' }) }),
+      "Value at key '/data/a/data' must have required properties size.",
+    ],
+    [
+      'a node inside plain JSON',
+      root({ a: { b: [node('LiveList', [])] } }),
+      "Value at key '/data/a/b/0' is a node inside plain JSON",
+    ],
+    [
+      'row 61: a value beyond the limit',
+      root({ a: node('LiveMap', { k: ['x'.repeat(VALUE_CHARACTERS_MAX)] }) }),
+      "Value at key '/data/a/data/k/0' is longer than 2097152 characters.",
+    ],
+    [
+      'row 61: plain values that are too large together',
+      root({ a: 'x'.repeat(VALUE_CHARACTERS_MAX - 20), b: 'x'.repeat(20) }),
+      "Value at key '/data/b' is longer than 2097152 characters.",
+    ],
+    [
+      'row 61: a text beyond the limit',
+      root({ a: node('LiveText', 'x'.repeat(VALUE_CHARACTERS_MAX + 1)) }),
+      "Value at key '/data/a/data' is longer than 2097152 characters.",
+    ],
+    [
+      'a key that reaches a prototype',
+      root(JSON.parse('{"__proto__":{"serviceType":"LiveMap","data":{}}}')),
+      'Value at key \'/data\' has the key "__proto__", which is not allowed.',
+    ],
+    [
+      'such a key in plain JSON',
+      root({ a: JSON.parse('[{"constructor":1}]') }),
+      'Value at key \'/data/a/0\' has the key "constructor", which is not allowed.',
+    ],
   ])('[ST25] is refused when it is, or has, %s', (_, document, message) => {
-    expect(() => opsFromLson(document, newIds())).toThrow(expect.objectContaining({ code: 'UNPROCESSABLE_ENTITY', message: expect.stringContaining(message) }));
+    expect(() => opsFromLson(document, newIds())).toThrow(
+      expect.objectContaining({ code: 'UNPROCESSABLE_ENTITY', message: expect.stringContaining(message) }),
+    );
   });
 
   test('[ST25] may have plain JSON that merely looks like a node', () => {
@@ -119,13 +192,19 @@ describe('a document that initialises Storage', () => {
 
 describe('files that a change refers to', () => {
   test('[ST26] are found in ops', () => {
-    expect(filesInOps([createMap('1:0', '1:0', 'root', 'map'), createFile('1:1', '1:1', '1:0', 'k')])).toEqual([{ fileId: FILE.id, pointer: '/1/data/id' }]);
+    expect(filesInOps([createMap('1:0', '1:0', 'root', 'map'), createFile('1:1', '1:1', '1:0', 'k')])).toEqual([
+      { fileId: FILE.id, pointer: '/1/data/id' },
+    ]);
   });
 
   test('[ST26] are found in documents and patches, under either type key, however deep', () => {
     const deep = (depth: number): Json => (depth === 0 ? node('LiveFile', FILE) : [deep(depth - 1)]);
-    expect(filesInDocument(root({ 'a/b': live('liveblocksType')('LiveFile', FILE), c: 1 }))).toEqual([{ fileId: FILE.id, pointer: '/data/a~1b/data/id' }]);
-    expect(filesInDocument([{ op: 'add', path: '/f', value: deep(2_000) }])).toEqual([{ fileId: FILE.id, pointer: `/0/value${'/0'.repeat(2_000)}/data/id` }]);
+    expect(filesInDocument(root({ 'a/b': live('liveblocksType')('LiveFile', FILE), c: 1 }))).toEqual([
+      { fileId: FILE.id, pointer: '/data/a~1b/data/id' },
+    ]);
+    expect(filesInDocument([{ op: 'add', path: '/f', value: deep(2_000) }])).toEqual([
+      { fileId: FILE.id, pointer: `/0/value${'/0'.repeat(2_000)}/data/id` },
+    ]);
     expect(filesInDocument([node('LiveFile', null), node('LiveFile', { id: 3 }), { serviceType: 'LiveFile' }])).toEqual([]);
   });
 });

@@ -11,7 +11,14 @@ interface Intent {
   deletedId?: string;
 }
 
-export const createObject = (opId: string, id: string, parentId: string, parentKey: string, data: JsonObject = {}, intent: Intent = {}): Op => ({
+export const createObject = (
+  opId: string,
+  id: string,
+  parentId: string,
+  parentKey: string,
+  data: JsonObject = {},
+  intent: Intent = {},
+): Op => ({
   type: OP.CREATE_OBJECT,
   opId,
   id,
@@ -20,9 +27,28 @@ export const createObject = (opId: string, id: string, parentId: string, parentK
   data,
   ...intent,
 });
-export const createList = (opId: string, id: string, parentId: string, parentKey: string): Op => ({ type: OP.CREATE_LIST, opId, id, parentId, parentKey });
-export const createMap = (opId: string, id: string, parentId: string, parentKey: string): Op => ({ type: OP.CREATE_MAP, opId, id, parentId, parentKey });
-export const createRegister = (opId: string, id: string, parentId: string, parentKey: string, data: Json, intent: Intent = {}): Op => ({
+export const createList = (opId: string, id: string, parentId: string, parentKey: string): Op => ({
+  type: OP.CREATE_LIST,
+  opId,
+  id,
+  parentId,
+  parentKey,
+});
+export const createMap = (opId: string, id: string, parentId: string, parentKey: string): Op => ({
+  type: OP.CREATE_MAP,
+  opId,
+  id,
+  parentId,
+  parentKey,
+});
+export const createRegister = (
+  opId: string,
+  id: string,
+  parentId: string,
+  parentKey: string,
+  data: Json,
+  intent: Intent = {},
+): Op => ({
   type: OP.CREATE_REGISTER,
   opId,
   id,
@@ -31,7 +57,14 @@ export const createRegister = (opId: string, id: string, parentId: string, paren
   data,
   ...intent,
 });
-export const createText = (opId: string, id: string, parentId: string, parentKey: string, data: LiveTextData, version = 0): Op => ({
+export const createText = (
+  opId: string,
+  id: string,
+  parentId: string,
+  parentKey: string,
+  data: LiveTextData,
+  version = 0,
+): Op => ({
   type: OP.CREATE_TEXT,
   opId,
   id,

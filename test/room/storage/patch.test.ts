@@ -5,6 +5,7 @@ import { CRDT, OP } from '../../../src/protocol/storage-ops.ts';
 import { VALUE_CHARACTERS_MAX } from '../../../src/protocol/storage-values.ts';
 import { applyOps, replayOps } from '../../../src/room/storage/apply.ts';
 import { opsFromLson, toJson, toPlainLson } from '../../../src/room/storage/lson.ts';
+import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { applyJsonPatch, checkPatch, PATCH_OPERATIONS_MAX } from '../../../src/room/storage/patch.ts';
 import { compactNodes, dumpStorage, emptyStorage, loadStorage, type Storage } from '../../../src/room/storage/tree.ts';
 import { FILE, newIds } from './ops.ts';
@@ -52,17 +53,35 @@ function refused(...operations: object[]): unknown {
   throw new Error('the patch was applied');
 }
 const semantic = (index: number, op: string, path: string, reason: string) =>
-  expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST', facts: { index, op, path, reason: expect.stringContaining(reason) } });
-const malformed = (message: string) => expect.objectContaining({ code: 'UNPROCESSABLE_ENTITY', message: expect.stringContaining(message) });
+  expect.objectContaining({
+    code: 'INVALID_STORAGE_MUTATION_REQUEST',
+    facts: { index, op, path, reason: expect.stringContaining(reason) },
+  });
+const malformed = (message: string) =>
+  expect.objectContaining({ code: 'UNPROCESSABLE_ENTITY', message: expect.stringContaining(message) });
 
 describe('add', () => {
   test('[JP1] creates or replaces a member of an object or map', () => {
-    expect(patched({ op: 'add', path: '/new', value: 1 }, { op: 'add', path: '/n', value: 'two' }, { op: 'add', path: '/object', value: false })).toMatchObject({ new: 1, n: 'two', object: false });
-    expect(patched({ op: 'add', path: '/map/k', value: 2 }, { op: 'add', path: '/map/new', value: 3 }).map).toEqual({ k: 2, new: 3 });
+    expect(
+      patched(
+        { op: 'add', path: '/new', value: 1 },
+        { op: 'add', path: '/n', value: 'two' },
+        { op: 'add', path: '/object', value: false },
+      ),
+    ).toMatchObject({ new: 1, n: 'two', object: false });
+    expect(patched({ op: 'add', path: '/map/k', value: 2 }, { op: 'add', path: '/map/new', value: 3 }).map).toEqual({
+      k: 2,
+      new: 3,
+    });
   });
 
   test('[JP1] inserts into a list at an index up to its length, or at the end', () => {
-    const { list } = patched({ op: 'add', path: '/list/0', value: 'first' }, { op: 'add', path: '/list/2', value: 'third' }, { op: 'add', path: '/list/5', value: 'sixth' }, { op: 'add', path: '/list/-', value: 'last' });
+    const { list } = patched(
+      { op: 'add', path: '/list/0', value: 'first' },
+      { op: 'add', path: '/list/2', value: 'third' },
+      { op: 'add', path: '/list/5', value: 'sixth' },
+      { op: 'add', path: '/list/-', value: 'last' },
+    );
     expect(list).toEqual(['first', 'a', 'third', 'b', { c: 3 }, 'sixth', 'last']);
   });
 
@@ -70,16 +89,35 @@ describe('add', () => {
     const storage = furnished();
     patch(storage, { op: 'add', path: '/new', value: { o: { deep: [1, { x: null }] }, s: 'v' } });
     expect(toPlainLson(storage, 'serviceType')).toMatchObject({
-      data: { new: node('LiveObject', { o: node('LiveObject', { deep: node('LiveList', [1, node('LiveObject', { x: null })]) }), s: 'v' }) },
+      data: {
+        new: node('LiveObject', {
+          o: node('LiveObject', { deep: node('LiveList', [1, node('LiveObject', { x: null })]) }),
+          s: 'v',
+        }),
+      },
     });
   });
 
   test('[JP1] takes nodes of all five kinds in plain LSON', () => {
-    const value = { m: node('LiveMap', { k: [1] }), o: node('LiveObject', {}), l: node('LiveList', []), t: node('LiveText', 'x'), f: { liveblocksType: 'LiveFile', data: FILE } };
+    const value = {
+      m: node('LiveMap', { k: [1] }),
+      o: node('LiveObject', {}),
+      l: node('LiveList', []),
+      t: node('LiveText', 'x'),
+      f: { liveblocksType: 'LiveFile', data: FILE },
+    };
     const storage = furnished();
     patch(storage, { op: 'add', path: '/new', value });
     expect(toPlainLson(storage, 'serviceType')).toMatchObject({
-      data: { new: node('LiveObject', { m: node('LiveMap', { k: node('LiveList', [1]) }), o: node('LiveObject', {}), l: node('LiveList', []), t: node('LiveText', [['x']]), f: node('LiveFile', FILE) }) },
+      data: {
+        new: node('LiveObject', {
+          m: node('LiveMap', { k: node('LiveList', [1]) }),
+          o: node('LiveObject', {}),
+          l: node('LiveList', []),
+          t: node('LiveText', [['x']]),
+          f: node('LiveFile', FILE),
+        }),
+      },
     });
   });
 
@@ -88,19 +126,35 @@ describe('add', () => {
   });
 
   test('[JP1] understands escapes and empty keys', () => {
-    expect(patched({ op: 'add', path: '/a~1b~0c', value: 1 }, { op: 'add', path: '/', value: 2 })).toMatchObject({ 'a/b~c': 1, '': 2 });
+    expect(patched({ op: 'add', path: '/a~1b~0c', value: 1 }, { op: 'add', path: '/', value: 2 })).toMatchObject({
+      'a/b~c': 1,
+      '': 2,
+    });
   });
 });
 
 describe('remove and replace', () => {
   test('[JP2] remove takes away members, entries and items, with all below them', () => {
     const storage = furnished();
-    patch(storage, { op: 'remove', path: '/n' }, { op: 'remove', path: '/object' }, { op: 'remove', path: '/map/k' }, { op: 'remove', path: '/list/0' }, { op: 'remove', path: '/text' });
+    patch(
+      storage,
+      { op: 'remove', path: '/n' },
+      { op: 'remove', path: '/object' },
+      { op: 'remove', path: '/map/k' },
+      { op: 'remove', path: '/list/0' },
+      { op: 'remove', path: '/text' },
+    );
     expect(toJson(storage)).toEqual({ s: 'x', plain: { a: [1] }, map: {}, list: ['b', { c: 3 }], file: FILE });
   });
 
   test('[JP2] replace changes what is there, and an item keeps its place', () => {
-    expect(patched({ op: 'replace', path: '/plain', value: 1 }, { op: 'replace', path: '/map/k', value: [2] }, { op: 'replace', path: '/list/1', value: { B: true } })).toMatchObject({
+    expect(
+      patched(
+        { op: 'replace', path: '/plain', value: 1 },
+        { op: 'replace', path: '/map/k', value: [2] },
+        { op: 'replace', path: '/list/1', value: { B: true } },
+      ),
+    ).toMatchObject({
       plain: 1,
       map: { k: [2] },
       list: ['a', { B: true }, { c: 3 }],
@@ -111,27 +165,40 @@ describe('remove and replace', () => {
     const storage = furnished();
     const old = compactNodes(storage).find((row) => row[4] === 'b');
     const { forwards } = patch(storage, { op: 'replace', path: '/list/1', value: 'B' });
-    expect(forwards).toEqual([{ type: OP.CREATE_REGISTER, id: '900:0', parentId: old?.[2], parentKey: old?.[3], intent: 'set', deletedId: old?.[0], data: 'B' }]);
+    expect(forwards).toEqual([
+      {
+        type: OP.CREATE_REGISTER,
+        id: '900:0',
+        parentId: old?.[2],
+        parentKey: old?.[3],
+        intent: 'set',
+        deletedId: old?.[0],
+        data: 'B',
+      },
+    ]);
   });
 
   test.each<[Json, Json]>([
     ['new', [['new']]],
     ['', []],
-    [[['a'], ['b', { i: 1 }]], [['a'], ['b', { i: 1 }]]],
+    [
+      [['a'], ['b', { i: 1 }]],
+      [['a'], ['b', { i: 1 }]],
+    ],
     [['a', ['b']], [['ab']]],
     [node('LiveText', 'node'), [['node']]],
   ])('[JP3] replacing a text with %j keeps the node and counts as one edit', (value, text) => {
     const storage = furnished();
     const before = idOf(storage, 'text');
     const { forwards } = patch(storage, { op: 'replace', path: '/text', value });
-    expect(toJson(storage)['text']).toEqual(text);
+    expect(toJson(storage).text).toEqual(text);
     expect(idOf(storage, 'text')).toBe(before);
     expect(forwards).toMatchObject([{ type: OP.UPDATE_TEXT, id: before, version: 1 }]);
   });
 
   test('[JP3] an empty text can be replaced by an empty one, and add puts anything in a text’s place', () => {
-    expect(patched({ op: 'replace', path: '/text', value: '' }, { op: 'replace', path: '/text', value: [] })['text']).toEqual([]);
-    expect(patched({ op: 'add', path: '/text', value: 3 })['text']).toBe(3);
+    expect(patched({ op: 'replace', path: '/text', value: '' }, { op: 'replace', path: '/text', value: [] }).text).toEqual([]);
+    expect(patched({ op: 'add', path: '/text', value: 3 }).text).toBe(3);
   });
 });
 
@@ -140,7 +207,7 @@ describe('move, copy and test', () => {
     const storage = furnished();
     const object = compactNodes(storage).find(([, , , , data]) => JSON.stringify(data) === '{"c":3}')?.[0];
     const { forwards } = patch(storage, { op: 'move', from: '/list/2', path: '/list/0' });
-    expect(toJson(storage)['list']).toEqual([{ c: 3 }, 'a', 'b']);
+    expect(toJson(storage).list).toEqual([{ c: 3 }, 'a', 'b']);
     expect(forwards).toMatchObject([{ type: OP.SET_PARENT_KEY, id: object }]);
   });
 
@@ -151,11 +218,11 @@ describe('move, copy and test', () => {
     ['/list/1', '/list/1', ['a', 'b', { c: 3 }]],
     ['/list/2', '/list/1', ['a', { c: 3 }, 'b']],
   ])('[JP4] from %s to %s gives %j', (from, path, list) => {
-    expect(patched({ op: 'move', from, path })['list']).toEqual(list);
+    expect(patched({ op: 'move', from, path }).list).toEqual(list);
   });
 
   test('[JP4] elsewhere it goes as a copy; indexes of the target count without it', () => {
-    expect(patched({ op: 'move', from: '/list/0', path: '/list/1/from' })['list']).toEqual(['b', { c: 3, from: 'a' }]);
+    expect(patched({ op: 'move', from: '/list/0', path: '/list/1/from' }).list).toEqual(['b', { c: 3, from: 'a' }]);
     expect(patched({ op: 'move', from: '/object', path: '/map/o' })).toMatchObject({ map: { k: 1, o: { k: 'v' } } });
     expect(patched({ op: 'move', from: '/n', path: '/n' })).toEqual(toJson(furnished()));
     expect(patched({ op: 'move', from: '/map', path: '/n' })).toMatchObject({ n: { k: 1 } });
@@ -164,9 +231,22 @@ describe('move, copy and test', () => {
 
   test('[JP5] a copy is deep, keeps the kinds, and has an identity of its own', () => {
     const storage = furnished();
-    patch(storage, { op: 'copy', from: '/map', path: '/map2' }, { op: 'copy', from: '/plain', path: '/plain2' }, { op: 'copy', from: '/text', path: '/text2' }, { op: 'copy', from: '/list', path: '/object/list' }, { op: 'add', path: '/map2/k', value: 2 });
+    patch(
+      storage,
+      { op: 'copy', from: '/map', path: '/map2' },
+      { op: 'copy', from: '/plain', path: '/plain2' },
+      { op: 'copy', from: '/text', path: '/text2' },
+      { op: 'copy', from: '/list', path: '/object/list' },
+      { op: 'add', path: '/map2/k', value: 2 },
+    );
     expect(toPlainLson(storage, 'serviceType')).toMatchObject({
-      data: { map: node('LiveMap', { k: 1 }), map2: node('LiveMap', { k: 2 }), plain2: { a: [1] }, text2: node('LiveText', [['hello']]), object: { data: { list: node('LiveList', ['a', 'b', node('LiveObject', { c: 3 })]) } } },
+      data: {
+        map: node('LiveMap', { k: 1 }),
+        map2: node('LiveMap', { k: 2 }),
+        plain2: { a: [1] },
+        text2: node('LiveText', [['hello']]),
+        object: { data: { list: node('LiveList', ['a', 'b', node('LiveObject', { c: 3 })]) } },
+      },
     });
   });
 
@@ -243,36 +323,60 @@ describe('a patch that cannot be applied', () => {
 
   test('[JP7] a move whose target is gone with its source is refused', () => {
     expect(refused({ op: 'move', from: '/list/2', path: '/list/2/x' })).toEqual(semantic(0, 'move', '/list/2/x', 'into itself'));
-    expect(refused({ op: 'move', from: '/list/0', path: '/list/2/x' })).toEqual(semantic(0, 'move', '/list/2/x', 'out of bounds'));
+    expect(refused({ op: 'move', from: '/list/0', path: '/list/2/x' })).toEqual(
+      semantic(0, 'move', '/list/2/x', 'out of bounds'),
+    );
   });
 
   test('[JP8] row 77: when the third operation fails nothing has changed, and the error names it', () => {
-    const error = refused({ op: 'remove', path: '/list' }, { op: 'replace', path: '/text', value: 'gone' }, { op: 'test', path: '/n', value: 2 }, { op: 'remove', path: '/n' });
+    const error = refused(
+      { op: 'remove', path: '/list' },
+      { op: 'replace', path: '/text', value: 'gone' },
+      { op: 'test', path: '/n', value: 2 },
+      { op: 'remove', path: '/n' },
+    );
     expect(error).toEqual(semantic(2, 'test', '/n', 'the value there is another one'));
-    expect(error).toHaveProperty('message', 'Operation 2 (test at "/n") failed: the value there is another one. Nothing was changed.');
+    expect(error).toHaveProperty(
+      'message',
+      'Operation 2 (test at "/n") failed: the value there is another one. Nothing was changed.',
+    );
   });
 
   test('[JP8] row 61: a value beyond the limit is refused, naming where it is', () => {
     const long = 'x'.repeat(VALUE_CHARACTERS_MAX + 1);
-    expect(refused({ op: 'add', path: '/a', value: 1 }, { op: 'add', path: '/b', value: { c: [long] } })).toEqual(malformed("Value at key '/1/value/c/0' is longer than"));
+    expect(refused({ op: 'add', path: '/a', value: 1 }, { op: 'add', path: '/b', value: { c: [long] } })).toEqual(
+      malformed("Value at key '/1/value/c/0' is longer than"),
+    );
     expect(refused({ op: 'replace', path: '/text', value: long })).toEqual(malformed("Value at key '/0/value' is longer than"));
   });
 
   test('[JP8] a node of an unknown kind, or a broken one, is refused as malformed', () => {
-    expect(refused({ op: 'add', path: '/a', value: node('LiveSet', []) })).toEqual(malformed("Value at key '/0/value/serviceType' must be one of"));
-    expect(refused({ op: 'add', path: '/a', value: node('LiveFile', {}) })).toEqual(malformed("Value at key '/0/value/data' must have required"));
+    expect(refused({ op: 'add', path: '/a', value: node('LiveSet', []) })).toEqual(
+      malformed("Value at key '/0/value/serviceType' must be one of"),
+    );
+    expect(refused({ op: 'add', path: '/a', value: node('LiveFile', {}) })).toEqual(
+      malformed("Value at key '/0/value/data' must have required"),
+    );
   });
 
   test('[JP8] Storage does not nest deeper by patches than by clients', () => {
-    const storage = furnished();
-    const doubled = Array.from({ length: 12 }, () => [
-      { op: 'copy', from: '/object', path: '/next' },
-      { op: 'move', from: '/object', path: `/next${'/k'.repeat(0)}/inner` },
-      { op: 'move', from: '/next', path: '/object' },
-    ]).flat();
-    expect(() => {
-      for (let round = 0; round < 100; round += 1) patch(storage, ...doubled);
-    }).toThrow(expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST' }));
+    const nested = (levels: number): Json => (levels === 0 ? 0 : { k: nested(levels - 1) });
+    expect(patched({ op: 'add', path: '/a', value: nested(NODE_DEPTH_MAX) })).toHaveProperty('a');
+    expect(refused({ op: 'add', path: '/object/a', value: nested(NODE_DEPTH_MAX) })).toEqual(
+      semantic(0, 'add', '/object/a', 'may not be nested deeper than 1000'),
+    );
+  });
+
+  test('[JP8] copies of copies end at a bound', () => {
+    const copies = Array.from({ length: 40 }, (_, n) => ({ op: 'copy', from: '/all', path: `/all/copy${n}` }));
+    expect(refused({ op: 'add', path: '/all', value: { o: {} } }, ...copies)).toEqual(
+      semantic(16, 'copy', '/all/copy15', 'the patch makes more than 100000 changes'),
+    );
+    const long = 'x'.repeat(VALUE_CHARACTERS_MAX - 100);
+    const many = Array.from({ length: 20 }, (_, n) => ({ op: 'copy', from: '/long', path: `/long${n}` }));
+    expect(refused({ op: 'add', path: '/long', value: long }, ...many)).toEqual(
+      semantic(16, 'copy', '/long15', 'the patch writes more than 33554432 characters'),
+    );
   });
 });
 
@@ -285,11 +389,22 @@ describe('what is no patch at all', () => {
     [63, [{ op: 'remove', path: '/a~2' }], "Value at key '/0/path' is not a JSON pointer: ~ must be followed by 0 or 1."],
     [63, [{ op: 'remove', path: 3 }], "Value at key '/0/path' must be a string."],
     [63, [{ op: 'move', path: '/a', from: 'b' }], "Value at key '/0/from' is not a JSON pointer"],
-    [63, [{ op: 'add', path: '/__proto__/a', value: 1 }], 'Value at key \'/0/path\' names the key "__proto__", which is not allowed.'],
+    [
+      63,
+      [{ op: 'add', path: '/__proto__/a', value: 1 }],
+      'Value at key \'/0/path\' names the key "__proto__", which is not allowed.',
+    ],
     [64, [{ op: 'merge', path: '/a' }], "Value at key '/0/op' must be one of add, remove, replace, move, copy, test."],
     [64, [{ op: 'toString', path: '/a' }], "Value at key '/0/op' must be one of"],
     [64, [{ path: '/a' }], "Missing key '/0/op'."],
-    [65, [{ op: 'remove', path: '/a' }, { op: 'add', path: '/a' }], "Missing key '/1/value'."],
+    [
+      65,
+      [
+        { op: 'remove', path: '/a' },
+        { op: 'add', path: '/a' },
+      ],
+      "Missing key '/1/value'.",
+    ],
     [65, [{ op: 'move', path: '/a' }], "Missing key '/0/from'."],
     [65, [{ op: 'test', value: 1 }], "Missing key '/0/path'."],
     [10, [{ op: 'remove', path: '/a', value: 1 }], "Value at key '/0/value' is not expected in the operation remove."],
@@ -307,7 +422,22 @@ describe('what is no patch at all', () => {
 
 describe('what follows from a patch', () => {
   /** Any operations on a small document; most of them fail somewhere. */
-  const path = fc.constantFrom('/n', '/object', '/object/k', '/map', '/map/k', '/list', '/list/0', '/list/2', '/list/-', '/text', '/file', '/new', '/new/a', '/list/2/c');
+  const path = fc.constantFrom(
+    '/n',
+    '/object',
+    '/object/k',
+    '/map',
+    '/map/k',
+    '/list',
+    '/list/0',
+    '/list/2',
+    '/list/-',
+    '/text',
+    '/file',
+    '/new',
+    '/new/a',
+    '/list/2/c',
+  );
   const value = fc.constantFrom<Json[]>(null, 1, 'x', [], { a: [1] }, [['t']], node('LiveMap', { k: 1 }));
   const operation = fc.oneof(
     fc.record({ op: fc.constantFrom('add', 'replace', 'add'), path, value }),

@@ -20,14 +20,22 @@ describe('moving text operations over others made at the same time', () => {
   });
 
   test('[LT4] a format spares it too, and leaves a gap', () => {
-    expect(transform([{ type: 'format', index: 0, length: 5, attributes: { b: true } }], [{ type: 'insert', index: 2, text: 'ab' }], 'after')).toEqual([
+    expect(
+      transform(
+        [{ type: 'format', index: 0, length: 5, attributes: { b: true } }],
+        [{ type: 'insert', index: 2, text: 'ab' }],
+        'after',
+      ),
+    ).toEqual([
       { type: 'format', index: 0, length: 2, attributes: { b: true } },
       { type: 'format', index: 4, length: 3, attributes: { b: true } },
     ]);
   });
 
   test('[LT4] what somebody else deleted already is deleted once', () => {
-    expect(transform([{ type: 'delete', index: 1, length: 3 }], [{ type: 'delete', index: 0, length: 3 }], 'after')).toEqual([{ type: 'delete', index: 0, length: 1 }]);
+    expect(transform([{ type: 'delete', index: 1, length: 3 }], [{ type: 'delete', index: 0, length: 3 }], 'after')).toEqual([
+      { type: 'delete', index: 0, length: 1 },
+    ]);
     expect(transform([{ type: 'delete', index: 1, length: 2 }], [{ type: 'delete', index: 0, length: 3 }], 'after')).toEqual([]);
   });
 
@@ -58,15 +66,24 @@ describe('moving text operations over others made at the same time', () => {
 
   test('[LT4] the result is the one the SDK predicts', () => {
     fc.assert(
-      fc.property(textOperations(14), textOperations(14), fc.constantFrom('before' as const, 'after' as const), (one, other, order) => {
-        expect(transform(one, other, order)).toEqual(transformTextOperations(one as never, other as never, order));
-      }),
+      fc.property(
+        textOperations(14),
+        textOperations(14),
+        fc.constantFrom('before' as const, 'after' as const),
+        (one, other, order) => {
+          expect(transform(one, other, order)).toEqual(transformTextOperations(one as never, other as never, order));
+        },
+      ),
       { numRuns: 2_000 },
     );
   });
 
   test('[LT4] long sequences need no stack', () => {
     const typed = Array.from({ length: 20_000 }, (_, index) => ({ type: 'insert', index, text: 'x' }) as const);
-    expect(transform(typed, [{ type: 'insert', index: 0, text: 'ab' }], 'after').at(-1)).toEqual({ type: 'insert', index: 20_001, text: 'x' });
+    expect(transform(typed, [{ type: 'insert', index: 0, text: 'ab' }], 'after').at(-1)).toEqual({
+      type: 'insert',
+      index: 20_001,
+      text: 'x',
+    });
   });
 });

@@ -15,17 +15,31 @@ describe('text', () => {
       ['e', { bold: false }],
     ]);
     expect(normalText([['']])).toEqual([]);
-    expect(normalText([['a', { note: { id: 1 } }], ['b', { note: { id: 1 } }]])).toEqual([['ab', { note: { id: 1 } }]]);
+    expect(
+      normalText([
+        ['a', { note: { id: 1 } }],
+        ['b', { note: { id: 1 } }],
+      ]),
+    ).toEqual([['ab', { note: { id: 1 } }]]);
   });
 
   test('[LT2] inserted text has only its own attributes, and joins neighbours that have the same', () => {
-    expect(edit([['ab', { bold: true }]], { type: 'insert', index: 1, text: 'X' })).toEqual([['a', { bold: true }], ['X'], ['b', { bold: true }]]);
-    expect(edit([['ab', { bold: true }]], { type: 'insert', index: 2, text: 'X', attributes: { bold: true } })).toEqual([['abX', { bold: true }]]);
+    expect(edit([['ab', { bold: true }]], { type: 'insert', index: 1, text: 'X' })).toEqual([
+      ['a', { bold: true }],
+      ['X'],
+      ['b', { bold: true }],
+    ]);
+    expect(edit([['ab', { bold: true }]], { type: 'insert', index: 2, text: 'X', attributes: { bold: true } })).toEqual([
+      ['abX', { bold: true }],
+    ]);
   });
 
   test('[LT2] a null attribute in a format takes it away; other attributes stay', () => {
     const data: LiveTextData = [['ab', { bold: true, i: 1 }]];
-    expect(edit(data, { type: 'format', index: 0, length: 1, attributes: { bold: null } })).toEqual([['a', { i: 1 }], ['b', { bold: true, i: 1 }]]);
+    expect(edit(data, { type: 'format', index: 0, length: 1, attributes: { bold: null } })).toEqual([
+      ['a', { i: 1 }],
+      ['b', { bold: true, i: 1 }],
+    ]);
     expect(edit(data, { type: 'format', index: 0, length: 2, attributes: { bold: null, i: null } })).toEqual([['ab']]);
   });
 
@@ -59,7 +73,9 @@ describe('text', () => {
       { type: 'delete', index: 2, length: 2 },
     ]);
     expect(data).toEqual([['aXb']]);
-    expect(editText([['\ud83d'], ['\ude00', { b: 1 }]], [{ type: 'insert', index: 1, text: 'X' }]).operations).toEqual([{ type: 'insert', index: 0, text: 'X' }]);
+    expect(editText([['\ud83d'], ['\ude00', { b: 1 }]], [{ type: 'insert', index: 1, text: 'X' }]).operations).toEqual([
+      { type: 'insert', index: 0, text: 'X' },
+    ]);
   });
 
   test('[LT3] edits give the text and the operations that the SDK predicts', () => {

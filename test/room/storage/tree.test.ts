@@ -1,8 +1,30 @@
 import { describe, expect, test } from 'vitest';
 import { pack, unpack } from '../../../src/base/binary.ts';
 import { toJson } from '../../../src/room/storage/lson.ts';
-import { atomically, compactNodes, dumpStorage, emptyStorage, loadStorage, serializedNodes } from '../../../src/room/storage/tree.ts';
-import { createFile, createList, createMap, createObject, createRegister, createText, deleteKey, deleteNode, FILE, moveItem, send, storageOf, updateObject, updateText } from './ops.ts';
+import {
+  atomically,
+  compactNodes,
+  dumpStorage,
+  emptyStorage,
+  loadStorage,
+  serializedNodes,
+} from '../../../src/room/storage/tree.ts';
+import {
+  createFile,
+  createList,
+  createMap,
+  createObject,
+  createRegister,
+  createText,
+  deleteKey,
+  deleteNode,
+  FILE,
+  moveItem,
+  send,
+  storageOf,
+  updateObject,
+  updateText,
+} from './ops.ts';
 
 const furnished = () =>
   storageOf(
@@ -38,14 +60,21 @@ describe('nodes leave', () => {
     expect(nodes[0]).toEqual(['root', { type: 0, data: { title: 'x', nothing: null } }]);
     expect(nodes[2]).toEqual(['1:2', { type: 1, parentId: '1:1', parentKey: 'list' }]);
     expect(nodes[6]).toEqual(['1:6', { type: 3, parentId: '1:5', parentKey: 'any key €', data: null }]);
-    expect(nodes[7]).toEqual(['1:7', { type: 4, parentId: 'root', parentKey: 'text', data: [['he'], ['llo', { b: true }]], version: 3 }]);
+    expect(nodes[7]).toEqual([
+      '1:7',
+      { type: 4, parentId: 'root', parentKey: 'text', data: [['he'], ['llo', { b: true }]], version: 3 },
+    ]);
   });
 
   test('[ST18] as copies: what was taken out does not change with the tree', () => {
     const storage = furnished();
     const before = structuredClone(compactNodes(storage));
     const taken = compactNodes(storage);
-    send(storage, updateObject('2:0', 'root', { title: 'y' }), updateText('2:1', '1:7', 3, [{ type: 'insert', index: 0, text: 'X' }]));
+    send(
+      storage,
+      updateObject('2:0', 'root', { title: 'y' }),
+      updateText('2:1', '1:7', 3, [{ type: 'insert', index: 0, text: 'X' }]),
+    );
     expect(taken).toEqual(before);
   });
 });
@@ -105,7 +134,10 @@ describe('a group of changes', () => {
     expect(nodes).toHaveLength(before.nodes.length);
     expect(nodes).toEqual(expect.arrayContaining(before.nodes));
     expect(histories).toEqual(before.histories);
-    expect(toJson(storage)).toMatchObject({ object: { list: ['a', 'b', { 'any key €': null }] }, text: [['he'], ['llo', { b: true }]] });
+    expect(toJson(storage)).toMatchObject({
+      object: { list: ['a', 'b', { 'any key €': null }] },
+      text: [['he'], ['llo', { b: true }]],
+    });
     expect(loadStorage(dumpStorage(storage)).nodes.size).toBe(storage.nodes.size);
   });
 

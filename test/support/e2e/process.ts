@@ -54,10 +54,8 @@ export class ServerProcess {
   /** Sends the signal and waits for the end; at once when it has ended already. */
   async stop(signal: NodeJS.Signals): Promise<Exit> {
     this.#child.kill(signal);
-    const timeout = until('the process has ended', () => this.#child.exitCode !== null || this.#child.signalCode !== null, {
-      timeoutMs: STOP_TIMEOUT_MS,
-    });
-    await timeout;
+    const hasEnded = (): boolean => this.#child.exitCode !== null || this.#child.signalCode !== null;
+    await until('the process has ended', hasEnded, { timeoutMs: STOP_TIMEOUT_MS });
     return this.exited;
   }
 

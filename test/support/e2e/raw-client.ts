@@ -84,7 +84,7 @@ export class RawClient {
     return chunks.flatMap(({ nodes }) => nodes as unknown[][]);
   }
 
-  /** Waits until the server has answered everything that was sent before: frames of one connection stay in order. */
+  /** Waits until the worker that holds the socket has taken everything that was sent before: frames of one connection stay in order. */
   async roundTrip(): Promise<void> {
     const before = this.texts.length;
     this.sendFrame('ping');
@@ -93,6 +93,15 @@ export class RawClient {
 
   leave(): void {
     this.#socket.close();
+  }
+
+  /** Takes nothing from the network until `readAgain`. */
+  stopReading(): void {
+    this.#socket.pause();
+  }
+
+  readAgain(): void {
+    this.#socket.resume();
   }
 }
 

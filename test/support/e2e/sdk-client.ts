@@ -60,7 +60,7 @@ export function visit(server: TestServer, { roomId, ...options }: Visit): Visito
     initialPresence: options.initialPresence ?? {},
     initialStorage: options.initialStorage?.() ?? {},
   } as any) as { room: AnyRoom; leave: () => void };
-  const once = once_(leave);
+  const once = onlyOnce(leave);
   onTestFinished(once);
   return { room, client, network, errors, tokensAsked: () => asked, actor: () => room.getSelf()!.connectionId, leave: once };
 }
@@ -101,7 +101,7 @@ export function listen<Event>(source: { subscribe(callback: (event: Event) => vo
   return heard;
 }
 
-function once_(action: () => void): () => void {
+function onlyOnce(action: () => void): () => void {
   let isDone = false;
   return () => {
     if (isDone) return;

@@ -1,0 +1,521 @@
+/** The contract's tables Storage and Yjs, the JSON Patch rules and the states of Room Storage, row by row, over HTTP. @see contract.test.ts */
+import { describe, expect, test } from 'vitest';
+import * as Y from 'yjs';
+import { at, contractOf, nothing, refusal } from '../support/e2e/contract.ts';
+import { enterRaw, type RawClient } from '../support/e2e/raw-client.ts';
+import { aServer, freshRoomId, isExternal } from '../support/e2e/server.ts';
+
+/** An external server has the spelling that the SDKs expect. */
+const KIND = isExternal ? 'liveblocksType' : 'serviceType';
+const server = await aServer({ STORAGE_TYPE_KEY: KIND });
+const { call, aRoom } = contractOf(server);
+
+const node = (kind: string, data: unknown) => ({ [KIND]: kind, data });
+const initialize = (roomId: string, json: unknown) => call(`POST ${at(roomId)}/storage`, { json });
+const patch = (roomId: string, json: unknown) => call(`PATCH ${at(roomId)}/storage/json-patch`, { json });
+const stored = async (roomId: string, format = 'plain-lson') => (await call(`GET ${at(roomId)}/storage?format=${format}`)).json;
+const FILE = { id: `fl_${'A'.repeat(21)}`, name: 'a.bin', size: 9, mimeType: 'application/octet-stream' };
+
+/** One of every kind, and plain JSON. */
+const FURNISHED = node('LiveObject', {
+  n: 1,
+  nothing: null,
+  plain: { a: [1] },
+  object: node('LiveObject', { k: 'v' }),
+  map: node('LiveMap', { k: 1 }),
+  list: node('LiveList', ['a', 'b', node('LiveObject', { c: 3 })]),
+  text: node('LiveText', [['Hi ', { bold: true }], ['all']]),
+  file: node('LiveFile', FILE),
+});
+const FURNISHED_JSON = {
+  n: 1,
+  nothing: null,
+  plain: { a: [1] },
+  object: { k: 'v' },
+  map: { k: 1 },
+  list: ['a', 'b', { c: 3 }],
+  text: [['Hi ', { bold: true }], ['all']],
+  file: FILE,
+};
+
+async function aFurnishedRoom(): Promise<string> {
+  const roomId = await aRoom();
+  expect((await initialize(roomId, FURNISHED)).status).toBe(200);
+  return roomId;
+}
+
+describe('reading and filling Storage', () => {
+  test('[contract: GET /rooms/{roomId}/storage] a Storage never filled is an empty object in both formats', async () => {
+    const roomId = await aRoom();
+    const answer = await call(`GET ${at(roomId)}/storage`);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+    expect(answer.json).toEqual(node('LiveObject', {}));
+    expect(await stored(roomId, 'json')).toEqual({});
+  });
+
+  test('[contract: GET /rooms/{roomId}/storage] plain-lson, also when not said, names every kind; json simplifies it', async () => {
+    const roomId = await aFurnishedRoom();
+    expect((await call(`GET ${at(roomId)}/storage`)).json).toEqual(FURNISHED);
+    expect(await stored(roomId, 'plain-lson')).toEqual(FURNISHED);
+    expect(await stored(roomId, 'json')).toEqual(FURNISHED_JSON);
+  });
+
+  test.each(['xml', '', 'JSON'])('[contract: GET /rooms/{roomId}/storage] row 57: the format "%s" is refused', async (format) => {
+    expect(refusal(await call(`GET ${at(await aRoom())}/storage?format=${format}`))).toBe(
+      "422 UNPROCESSABLE_ENTITY Value at key 'format' must be 'plain-lson' or 'json'.",
+    );
+  });
+
+  test.each(['serviceType', 'liveblocksType'])(
+    '[contract: POST /rooms/{roomId}/storage] [contract: Room Storage none, initialize] answers what is there then; the kind may be in %s',
+    async (key) => {
+      const roomId = await aRoom();
+      const document = JSON.parse(JSON.stringify(FURNISHED).replaceAll(`"${KIND}"`, `"${key}"`));
+      expect(await initialize(roomId, document)).toMatchObject({ status: 200, json: FURNISHED });
+      expect(await stored(roomId)).toEqual(FURNISHED);
+    },
+  );
+
+  test('[contract: POST /rooms/{roomId}/storage] [contract: Room Storage has data, initialize] row 60: is 409 and changes nothing', async () => {
+    const roomId = await aFurnishedRoom();
+    const al = await enterRaw(server, { roomId, userId: 'al' });
+    expect(refusal(await initialize(roomId, node('LiveObject', { other: 1 })))).toBe(
+      `409 CANNOT_UPDATE_EXISTING_STORAGE The room "${roomId}" has Storage already.`,
+    );
+    expect(await stored(roomId)).toEqual(FURNISHED);
+    await al.roundTrip();
+  });
+
+  test('[contract: POST /rooms/{roomId}/storage] a root without keys leaves it empty: it may be filled after that', async () => {
+    const roomId = await aRoom();
+    expect(await initialize(roomId, node('LiveObject', {}))).toMatchObject({ status: 200, json: node('LiveObject', {}) });
+    expect((await initialize(roomId, FURNISHED)).status).toBe(200);
+  });
+
+  test.each<[name: string, body: unknown, message: string]>([
+    ['row 58: a root list', node('LiveList', []), "'data' must be an object."],
+    ['row 58: a root map', node('LiveMap', {}), `'${KIND}' must be 'LiveObject'`],
+    ['row 58: no data', { [KIND]: 'LiveObject' }, "Missing key 'data'."],
+    ['row 58: no kind', { data: {} }, "Missing key 'serviceType'."],
+    ['row 58: data that is a list', node('LiveObject', []), "'data' must be an object."],
+    [
+      'row 59: an unknown kind',
+      node('LiveObject', { a: node('LiveSet', []) }),
+      `Value at key '/data/a/${KIND}' must be one of LiveObject`,
+    ],
+    [
+      'row 59: an unknown kind deep in a list',
+      node('LiveObject', { a: node('LiveList', [1, node('x', 1)]) }),
+      `'/data/a/data/1/${KIND}'`,
+    ],
+    ['a node without data', node('LiveObject', { a: { [KIND]: 'LiveMap' } }), "Missing key '/data/a/data'."],
+    ['a key too many in a node', node('LiveObject', { a: { ...node('LiveMap', {}), id: 'x' } }), "'/data/a/id' is not expected"],
+    ['a list whose data is none', node('LiveObject', { a: node('LiveList', {}) }), "'/data/a/data' must be an array."],
+    ['a map whose data is none', node('LiveObject', { a: node('LiveMap', []) }), "'/data/a/data' must be an object."],
+    [
+      'a text that is a number',
+      node('LiveObject', { a: node('LiveText', 7) }),
+      "'/data/a/data' must be a string or an array of segments",
+    ],
+    ['a null attribute', node('LiveObject', { a: node('LiveText', [['x', { b: null }]]) }), "'/data/a/data' must be a string or"],
+    [
+      'a file without a name',
+      node('LiveObject', { a: node('LiveFile', { ...FILE, name: undefined }) }),
+      "'/data/a/data' must have required",
+    ],
+    [
+      'a file of another id',
+      node('LiveObject', { a: node('LiveFile', { ...FILE, id: 'fl_x' }) }),
+      "'/data/a/data/id' must match",
+    ],
+    [
+      'a node inside plain JSON',
+      node('LiveObject', { a: { b: node('LiveMap', {}) } }),
+      "'/data/a/b' is a node inside plain JSON",
+    ],
+    ['row 61: a value above 2 Mi characters', node('LiveObject', { a: 'x'.repeat(2_097_153) }), "Value at key '/data"],
+  ])('[contract: POST /rooms/{roomId}/storage] %s is refused, and nothing is there', async (_, body, message) => {
+    const roomId = await aRoom();
+    const said = refusal(await initialize(roomId, body));
+    expect(said).toMatch(/^422 UNPROCESSABLE_ENTITY /);
+    expect(said).toContain(message);
+    expect(await stored(roomId, 'json')).toEqual({});
+  });
+
+  test('[contract: DELETE /rooms/{roomId}/storage] [contract: Room Storage has data, delete] is 200 without a body, and 200 again', async () => {
+    const roomId = await aFurnishedRoom();
+    expect(await call(`DELETE ${at(roomId)}/storage`)).toEqual(nothing(200));
+    expect(await stored(roomId)).toEqual(node('LiveObject', {}));
+    expect(await call(`DELETE ${at(roomId)}/storage`)).toEqual(nothing(200));
+    expect((await initialize(roomId, FURNISHED)).status).toBe(200);
+  });
+
+  test('[contract: Room Storage] initialising and deleting disconnect all who are connected, so that they come back; nothing else does', async () => {
+    const roomId = await aRoom();
+    const enterTwo = () => Promise.all(['al', 'bo'].map((userId) => enterRaw(server, { roomId, userId })));
+    const codes = (clients: readonly RawClient[]) => Promise.all(clients.map(async ({ closed }) => (await closed).code));
+    const first = await enterTwo();
+    expect(refusal(await initialize(roomId, node('LiveList', [])))).toContain('422');
+    expect(await call(`DELETE ${at(roomId)}/storage`)).toEqual(nothing(200)); // nothing was there
+    for (const client of first) await client.roundTrip();
+    await initialize(roomId, FURNISHED);
+    expect(await codes(first)).toEqual([4100, 4100]);
+    const second = await enterTwo();
+    await patch(roomId, [{ op: 'remove', path: '/n' }]);
+    for (const client of second) await client.roundTrip();
+    await call(`DELETE ${at(roomId)}/storage`);
+    expect(await codes(second)).toEqual([4100, 4100]);
+  });
+});
+
+describe('PATCH /rooms/{roomId}/storage/json-patch', () => {
+  test('[contract: PATCH /rooms/{roomId}/storage/json-patch] [contract: JSON Patch rule 1] six operations, in order, each on what the last left', async () => {
+    const roomId = await aFurnishedRoom();
+    const answer = await patch(roomId, [
+      { op: 'add', path: '/a', value: 1 },
+      { op: 'test', path: '/a', value: 1 },
+      { op: 'replace', path: '/a', value: [2] },
+      { op: 'test', path: '/a', value: [2] },
+      { op: 'copy', from: '/a', path: '/object/b' },
+      { op: 'move', from: '/list/0', path: '/list/2' },
+      { op: 'remove', path: '/a' },
+      { op: 'remove', path: '/plain' },
+    ]);
+    expect(answer).toEqual(nothing(200));
+    const { plain: _, ...rest } = FURNISHED_JSON;
+    expect(await stored(roomId, 'json')).toEqual({ ...rest, object: { k: 'v', b: [2] }, list: ['b', { c: 3 }, 'a'] });
+  });
+
+  test('[contract: JSON Patch rule 1] an empty patch changes nothing and is 200', async () => {
+    const roomId = await aFurnishedRoom();
+    expect(await patch(roomId, [])).toEqual(nothing(200));
+    expect(await stored(roomId)).toEqual(FURNISHED);
+  });
+
+  test('[contract: JSON Patch rule 2] parents are objects, lists and maps; /- appends; ~1 is a slash and ~0 a tilde; null is a value (row 66)', async () => {
+    const roomId = await aFurnishedRoom();
+    const operations = [
+      { op: 'add', path: '/list/2/deep', value: null },
+      { op: 'add', path: '/list/-', value: 'last' },
+      { op: 'add', path: '/list/0', value: 'first' },
+      { op: 'add', path: '/map/a~1b~0c', value: 2 },
+      { op: 'add', path: '/', value: 'no name' },
+    ];
+    expect(await patch(roomId, operations)).toEqual(nothing(200));
+    expect(await stored(roomId, 'json')).toMatchObject({
+      '': 'no name',
+      list: ['first', 'a', 'b', { c: 3, deep: null }, 'last'],
+      map: { k: 1, 'a/b~c': 2 },
+    });
+  });
+
+  test('[contract: JSON Patch rule 3] nested plain objects and arrays become LiveObjects and LiveLists', async () => {
+    const roomId = await aRoom();
+    await patch(roomId, [
+      { op: 'add', path: '/added', value: { inner: [1, { x: 'y' }], s: 'v' } },
+      { op: 'add', path: '/replaced', value: 0 },
+      { op: 'replace', path: '/replaced', value: [[2]] },
+    ]);
+    const inner = node('LiveList', [1, node('LiveObject', { x: 'y' })]);
+    expect(await stored(roomId)).toEqual(
+      node('LiveObject', {
+        added: node('LiveObject', { inner, s: 'v' }),
+        replaced: node('LiveList', [node('LiveList', [2])]),
+      }),
+    );
+  });
+
+  test('[contract: JSON Patch rule 4] a LiveFile, and every other kind, is added as a node', async () => {
+    const roomId = await aRoom();
+    const file = node('LiveFile', FILE);
+    const value = { file, map: node('LiveMap', { k: node('LiveText', 'x') }), list: node('LiveList', [file]) };
+    expect(await patch(roomId, [{ op: 'add', path: '/all', value }])).toEqual(nothing(200));
+    const text = node('LiveText', [['x']]);
+    expect((await stored(roomId)).data.all).toEqual(node('LiveObject', { ...value, map: node('LiveMap', { k: text }) }));
+  });
+
+  test('[contract: JSON Patch rule 5] a LiveText is replaced by a string or by segments, and removed, as a whole', async () => {
+    const roomId = await aFurnishedRoom();
+    const replaced = async (value: unknown) => {
+      expect(await patch(roomId, [{ op: 'replace', path: '/text', value }])).toEqual(nothing(200));
+      return (await stored(roomId)).data.text;
+    };
+    expect(await replaced('new')).toEqual(node('LiveText', [['new']]));
+    expect(await replaced([['a'], ['b'], ['c', { i: 1 }]])).toEqual(node('LiveText', [['ab'], ['c', { i: 1 }]]));
+    expect(await replaced('')).toEqual(node('LiveText', []));
+    expect(await patch(roomId, [{ op: 'remove', path: '/text' }])).toEqual(nothing(200));
+    expect(await stored(roomId, 'json')).not.toHaveProperty('text');
+  });
+
+  test('[contract: JSON Patch rule 6] 1,000 operations on a document of 5,000 nodes are one change; 1,001 are refused', async () => {
+    const roomId = await aRoom();
+    const items = Array.from({ length: 5_000 }, (_, n) => n);
+    await initialize(roomId, node('LiveObject', { list: node('LiveList', items) }));
+    const pushes = (count: number) => Array.from({ length: count }, () => ({ op: 'add', path: '/list/-', value: 'x' }));
+    expect(await patch(roomId, pushes(1_000))).toEqual(nothing(200));
+    expect(refusal(await patch(roomId, pushes(1_001)))).toBe('422 UNPROCESSABLE_ENTITY The body must have at most 1000 items.');
+    expect((await stored(roomId, 'json')).list).toEqual([...items, ...Array(1_000).fill('x')]);
+  });
+
+  const text = 'a LiveText is replaced by a string or an array of segments';
+  test.each<[row: number, operation: { op: string; path: string; [key: string]: unknown }, reason: string, at?: string]>([
+    [67, { op: 'remove', path: '/none' }, 'there is no key "none"'],
+    [67, { op: 'replace', path: '/map/none', value: 1 }, 'there is no key "none"'],
+    [67, { op: 'add', path: '/none/a', value: 1 }, 'there is no key "none"'],
+    [67, { op: 'copy', from: '/none', path: '/a' }, 'there is no key "none"', '/none'],
+    [68, { op: 'remove', path: '/list/3' }, 'the index 3 is out of bounds of a list of 3'],
+    [68, { op: 'replace', path: '/list/3', value: 1 }, 'the index 3 is out of bounds of a list of 3'],
+    [68, { op: 'add', path: '/list/4', value: 1 }, 'the index 4 is out of bounds of a list of 3'],
+    [68, { op: 'move', from: '/list/0', path: '/list/3' }, 'the index 3 is out of bounds of a list of 2'],
+    [69, { op: 'add', path: '/list/01', value: 1 }, '"01" is not a list index'],
+    [69, { op: 'add', path: '/list/-1', value: 1 }, '"-1" is not a list index'],
+    [69, { op: 'remove', path: '/list/1.0' }, '"1.0" is not a list index'],
+    [69, { op: 'test', path: '/list/x', value: 1 }, '"x" is not a list index'],
+    [70, { op: 'remove', path: '/list/-' }, 'refers to no element'],
+    [70, { op: 'replace', path: '/list/-', value: 1 }, 'refers to no element'],
+    [70, { op: 'test', path: '/list/-', value: 1 }, 'refers to no element'],
+    [70, { op: 'move', from: '/list/-', path: '/list/0' }, 'refers to no element', '/list/-'],
+    [71, { op: 'add', path: '/plain/b', value: 1 }, '/plain is plain JSON, which cannot be entered'],
+    [71, { op: 'test', path: '/plain/a', value: [1] }, '/plain is plain JSON, which cannot be entered'],
+    [71, { op: 'add', path: '/n/b', value: 1 }, '/n is plain JSON, which cannot be entered'],
+    [71, { op: 'remove', path: '/list/0/b' }, '/list/0 is plain JSON, which cannot be entered'],
+    [72, { op: 'add', path: '/text/0', value: 1 }, '/text is a leaf'],
+    [72, { op: 'replace', path: '/file/name', value: 'x' }, '/file is a leaf'],
+    [73, { op: 'replace', path: '/text', value: 3 }, text],
+    [73, { op: 'replace', path: '/text', value: { a: 1 } }, text],
+    [73, { op: 'replace', path: '/text', value: null }, text],
+    [74, { op: 'test', path: '/n', value: '1' }, 'the value there is another one'],
+    [74, { op: 'test', path: '/n', value: 2 }, 'the value there is another one'],
+    [74, { op: 'test', path: '/nothing', value: false }, 'the value there is another one'],
+    [74, { op: 'test', path: '/list', value: ['b', 'a', { c: 3 }] }, 'the value there is another one'],
+    [75, { op: 'test', path: '/none', value: null }, 'there is no key "none"'],
+    [76, { op: 'move', from: '/object', path: '/object/k' }, '/object would be moved into itself'],
+    [76, { op: 'move', from: '/list', path: '/list/2/x' }, '/list would be moved into itself'],
+  ])(
+    '[contract: JSON Patch rule 1] row %i: %j fails as operation 1, and the patch as a whole',
+    async (_, operation, reason, at) => {
+      const roomId = await aFurnishedRoom();
+      const said = refusal(await patch(roomId, [{ op: 'remove', path: '/object/k' }, operation]));
+      const { op, path } = operation;
+      expect(said).toContain(`422 INVALID_STORAGE_MUTATION_REQUEST Operation 1 (${op} at "${at ?? path}") failed: `);
+      expect(said).toContain(reason);
+      expect(await stored(roomId)).toEqual(FURNISHED);
+    },
+  );
+
+  test('[contract: JSON Patch rule 1] row 77: when the third operation fails, clients see nothing either', async () => {
+    const roomId = await aFurnishedRoom();
+    const al = await enterRaw(server, { roomId, userId: 'al' });
+    await al.fetchStorage();
+    const operations = [
+      { op: 'add', path: '/a', value: 1 },
+      { op: 'remove', path: '/list/0' },
+      { op: 'test', path: '/a', value: 2 },
+      { op: 'remove', path: '/map' },
+    ];
+    expect(refusal(await patch(roomId, operations))).toBe(
+      '422 INVALID_STORAGE_MUTATION_REQUEST Operation 2 (test at "/a") failed: the value there is another one. Nothing was changed.',
+    );
+    await al.roundTrip();
+    expect(al.inbox).toEqual([]);
+    expect(await stored(roomId)).toEqual(FURNISHED);
+  });
+
+  test.each<[name: string, body: unknown, message: string]>([
+    ['row 62: an object', { op: 'remove', path: '/n' }, 'The body must be an array.'],
+    ['row 62: null', null, 'The body must be an array.'],
+    ['row 62: an operation that is none', [7], "Value at key '0' must be an object."],
+    ['row 63: a path without slash', [{ op: 'remove', path: 'n' }], 'it must start with a slash'],
+    ['row 63: the whole document', [{ op: 'replace', path: '', value: {} }], 'it must start with a slash'],
+    ['row 63: a bad escape', [{ op: 'remove', path: '/a~2' }], '~ must be followed by 0 or 1'],
+    ['row 63: a from without slash', [{ op: 'move', from: 'n', path: '/a' }], 'it must start with a slash'],
+    ['row 63: a path that is a number', [{ op: 'remove', path: 7 }], "'0.path' must be a string."],
+    [
+      'row 64: an unknown op',
+      [{ op: 'merge', path: '/n' }],
+      "'0.op' must be 'add', 'remove', 'replace', 'move', 'copy' or 'test'.",
+    ],
+    ['row 65: add without value', [{ op: 'add', path: '/a' }], "Missing key '0.value'."],
+    ['row 65: test without value', [{ op: 'test', path: '/n' }], "Missing key '0.value'."],
+    ['row 65: move without from', [{ op: 'move', path: '/a' }], "Missing key '0.from'."],
+    ['row 65: no path', [{ op: 'remove' }], "Missing key '0.path'."],
+    ['row 10: a key too many', [{ op: 'remove', path: '/n', value: 1 }], "'0.value' is not known here."],
+    ['row 59: an unknown kind', [{ op: 'add', path: '/a', value: node('LiveSet', []) }], `'/0/value/${KIND}' must be one of`],
+    [
+      'row 61: a value too long',
+      [{ op: 'add', path: '/a', value: ['x'.repeat(2_097_153)] }],
+      "'/0/value/0' is longer than 2097152",
+    ],
+    [
+      'a pointer to a prototype',
+      [{ op: 'add', path: '/__proto__', value: 1 }],
+      'names the key "__proto__", which is not allowed',
+    ],
+  ])('[contract: PATCH /rooms/{roomId}/storage/json-patch] %s is refused as malformed', async (_, body, message) => {
+    const roomId = await aFurnishedRoom();
+    const said = refusal(await patch(roomId, body));
+    expect(said).toMatch(/^422 UNPROCESSABLE_ENTITY /);
+    expect(said).toContain(message);
+    expect(await stored(roomId)).toEqual(FURNISHED);
+  });
+});
+
+describe('limits of Storage bodies', () => {
+  test('[contract: POST /rooms/{roomId}/storage] row 61: a value of 2 Mi characters is stored; a body of 10 MiB is read, one byte more is 413', async () => {
+    const roomId = await aRoom();
+    const longest = 'x'.repeat(2_097_152 - '{"a":""}'.length);
+    expect((await initialize(roomId, node('LiveObject', { a: longest }))).status).toBe(200);
+    const padded = (bytes: number) => {
+      const body = JSON.stringify([{ op: 'add', path: '/b', value: '' }]);
+      return call(`PATCH ${at(roomId)}/storage/json-patch`, { body: body + ' '.repeat(bytes - body.length) });
+    };
+    expect(await padded(10_485_760)).toEqual(nothing(200));
+    expect(refusal(await padded(10_485_761))).toBe('413 PAYLOAD_TOO_LARGE The body is larger than 10485760 bytes.');
+    expect(await stored(roomId, 'json')).toEqual({ a: longest, b: '' });
+  });
+});
+
+describe('Yjs', () => {
+  const put = (roomId: string, body: Uint8Array | string, { query = '', contentType = 'application/octet-stream' } = {}) =>
+    call(`PUT ${at(roomId)}/ydoc${query}`, { body, contentType });
+  const json = async (roomId: string, query = '') => (await call(`GET ${at(roomId)}/ydoc${query}`)).json;
+  const binary = async (roomId: string, query = '') =>
+    new Uint8Array(
+      await (
+        await fetch(`${server.url}/v2${at(roomId)}/ydoc-binary${query}`, {
+          headers: { authorization: `Bearer ${server.secretKey}` },
+        })
+      ).arrayBuffer(),
+    );
+  const docOf = (update: Uint8Array) => {
+    const doc = new Y.Doc();
+    Y.applyUpdate(doc, update);
+    return doc;
+  };
+
+  /** One root of every type. */
+  function furnishedDoc(): Y.Doc {
+    const doc = new Y.Doc();
+    doc.getText('text').insert(0, 'bold', { bold: true });
+    doc.getText('text').insert(4, ' plain', { bold: null });
+    doc.getMap('map').set('a', { b: [1, null] });
+    doc.getMap('map').set('inner', new Y.Text('nested'));
+    doc.getArray('array').push([1, 'two', new Y.Map([['x', true]])]);
+    const paragraph = new Y.XmlElement('p');
+    paragraph.setAttribute('class', 'x');
+    paragraph.insert(0, [new Y.XmlText('one')]);
+    doc.getXmlFragment('fragment').insert(0, [paragraph]);
+    return doc;
+  }
+
+  async function aRoomWith(doc: Y.Doc): Promise<string> {
+    const roomId = await aRoom();
+    expect(await put(roomId, Y.encodeStateAsUpdate(doc))).toEqual(nothing(200));
+    return roomId;
+  }
+
+  test('[contract: GET /rooms/{roomId}/ydoc] every root as JSON, its type inferred; formatting turns texts into inserts', async () => {
+    const roomId = await aRoomWith(furnishedDoc());
+    const plain = {
+      text: 'bold plain',
+      map: { a: { b: [1, null] }, inner: 'nested' },
+      array: [1, 'two', { x: true }],
+      fragment: '<p class="x">one</p>',
+    };
+    const bold = [{ insert: 'bold', attributes: { bold: true } }, { insert: ' plain' }];
+    const formatted = { ...plain, text: bold, map: { ...plain.map, inner: [{ insert: 'nested' }] } };
+    for (const query of ['', '?formatting=false']) expect(await json(roomId, query)).toEqual(plain);
+    for (const query of ['?formatting', '?formatting=', '?formatting=true']) expect(await json(roomId, query)).toEqual(formatted);
+    expect(await json(roomId, '?key=text')).toBe('bold plain');
+    expect(await json(roomId, '?key=text&formatting')).toEqual(bold);
+    expect(await json(roomId, '?key=none')).toBe(null);
+  });
+
+  test.each([
+    ['map', 'ymap', { a: { b: [1, null] }, inner: 'nested' }],
+    ['text', 'ytext', 'bold plain'],
+    ['text', 'yxmltext', '<bold>bold</bold> plain'],
+    ['fragment', 'yxmlfragment', '<p class="x">one</p>'],
+    ['array', 'yarray', [1, 'two', { x: true }]],
+    ['none', 'ymap', {}],
+    ['none', 'ytext', ''],
+    ['none', 'yarray', []],
+  ])('[contract: GET /rooms/{roomId}/ydoc] the key %s read as %s', async (key, type, value) => {
+    const roomId = await aRoomWith(furnishedDoc());
+    expect(await json(roomId, `?key=${key}&type=${type}`)).toEqual(value);
+  });
+
+  test('[contract: GET /rooms/{roomId}/ydoc] row 92: a type says nothing without a key; an unknown one is refused either way', async () => {
+    const roomId = await aRoomWith(furnishedDoc());
+    expect(await json(roomId, '?type=yarray')).toEqual(await json(roomId));
+    const allowed =
+      "422 UNPROCESSABLE_ENTITY Value at key 'type' must be 'ymap', 'ytext', 'yxmltext', 'yxmlfragment' or 'yarray'.";
+    for (const query of ['?key=text&type=ystring', '?type=ystring', '?key=text&type='])
+      expect(refusal(await call(`GET ${at(roomId)}/ydoc${query}`))).toBe(allowed);
+    expect(refusal(await call(`GET ${at(roomId)}/ydoc?formatting=yes`))).toContain(
+      "Value at key 'formatting' must be true or false.",
+    );
+  });
+
+  test('[contract: GET /rooms/{roomId}/ydoc] [contract: GET /rooms/{roomId}/ydoc-binary] row 95: what is not there is {} and two zero bytes', async () => {
+    const roomId = await aRoom();
+    expect(await json(roomId)).toEqual({});
+    expect([...(await binary(roomId))]).toEqual([0, 0]);
+    expect([...(await binary(roomId, '?guid=unknown'))]).toEqual([0, 0]);
+  });
+
+  test('[contract: PUT /rooms/{roomId}/ydoc] merges an update into what is there, once however often it comes, and each guid apart', async () => {
+    const doc = furnishedDoc();
+    const roomId = await aRoomWith(doc);
+    const edit = new Y.Doc();
+    edit.getText('other').insert(0, 'x');
+    for (const _ of [1, 2]) expect(await put(roomId, Y.encodeStateAsUpdate(edit))).toEqual(nothing(200));
+    Y.applyUpdate(doc, Y.encodeStateAsUpdate(edit));
+    expect(docOf(await binary(roomId)).toJSON()).toEqual(docOf(Y.encodeStateAsUpdate(doc)).toJSON());
+    expect(Object.keys(await json(roomId)).sort()).toEqual(['array', 'fragment', 'map', 'other', 'text']);
+
+    const sub = new Y.Doc();
+    sub.getText('sub').insert(0, 'below');
+    expect(await put(roomId, Y.encodeStateAsUpdate(sub), { query: '?guid=g-1' })).toEqual(nothing(200));
+    expect(
+      docOf(await binary(roomId, '?guid=g-1'))
+        .getText('sub')
+        .toString(),
+    ).toBe('below');
+    expect(docOf(await binary(roomId)).share.has('sub')).toBe(false);
+    expect([...(await binary(roomId, '?guid=g-2'))]).toEqual([0, 0]);
+  });
+
+  test('[contract: PUT /rooms/{roomId}/ydoc] rows 12, 93 and 94: JSON is 415, garbage and an empty body are 422, and nothing changes', async () => {
+    const roomId = await aRoomWith(furnishedDoc());
+    const before = await binary(roomId);
+    for (const contentType of ['application/json', 'text/plain', 'multipart/form-data'])
+      expect(refusal(await put(roomId, '{}', { contentType }))).toContain('415 UNSUPPORTED_MEDIA_TYPE');
+    for (const garbage of [new Uint8Array([1]), new Uint8Array(100).fill(255), new TextEncoder().encode('{"a":1}')])
+      expect(refusal(await put(roomId, garbage))).toContain('422 YJS_UPDATE_INVALID The Yjs update was refused: ');
+    expect(refusal(await put(roomId, new Uint8Array()))).toContain('422 UNPROCESSABLE_ENTITY The body is missing');
+    expect([...(await binary(roomId))]).toEqual([...before]);
+  });
+
+  test('[contract: PUT /rooms/{roomId}/ydoc] an update of 20 MiB is looked at, one byte more is 413', async () => {
+    const roomId = await aRoom();
+    expect(refusal(await put(roomId, new Uint8Array(20_971_520)))).toContain('422 YJS_UPDATE_INVALID');
+    expect(refusal(await put(roomId, new Uint8Array(20_971_521)))).toBe(
+      '413 PAYLOAD_TOO_LARGE The body is larger than 20971520 bytes.',
+    );
+  });
+
+  test('[contract: PUT /rooms/{roomId}/ydoc] a missing room is 404', async () => {
+    expect(refusal(await put(freshRoomId('missing'), new Uint8Array(2)))).toContain('404 ROOM_NOT_FOUND');
+  });
+
+  test('[contract: GET /rooms/{roomId}/ydoc-binary] the whole document as one update, in bytes', async () => {
+    const doc = furnishedDoc();
+    const roomId = await aRoomWith(doc);
+    const answer = await call(`GET ${at(roomId)}/ydoc-binary`);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/octet-stream']);
+    const copy = docOf(await binary(roomId));
+    expect(Y.encodeStateVector(copy)).toEqual(Y.encodeStateVector(doc));
+    expect(copy.getXmlFragment('fragment').toString()).toBe('<p class="x">one</p>');
+  });
+});

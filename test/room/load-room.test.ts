@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { asIncarnation, asRoomId } from '../../src/base/ids.ts';
+import { silentLog } from '../../src/base/observe.ts';
+import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
+import type { JournalEntry } from '../../src/kernel/persistence/journal.ts';
+import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
+import { encodeRecord, type JournalRecord } from '../../src/room/journal-record.ts';
+import { loadRoom } from '../../src/room/load-room.ts';
+import { emptyRoom } from '../../src/room/room.ts';
+import { encodeSnapshot, replayRecord } from '../../src/room/snapshot.ts';
+import { LIMITS, newcomer } from '../support/a-room.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+const ROOM = asRoomId('room');
+
+function stored(over: { claim?: Claim | Refusal; snapshot?: Snapshot | null; entries?: JournalEntry[]; stream?: number | null }) {
+  const { claim = { stream: 5, epoch: 2, numbersFrom: 1_001 }, snapshot = null, entries = [], stream = 5 } = over;
+  return {
+    clock: manualClock(),
+    journal: { append: async () => 'committed' as const, readAfter: async () => entries, trim: async () => undefined },
+    snapshots: { load: async () => snapshot, save: async () => 'saved' as const },
+    ownership: { incarnation: asIncarnation('w'), claim: async () => claim, release: async () => undefined },
+    deliver: () => undefined,
+    closeSessions: () => undefined,
+    mayAnswer: () => true,
+    log: silentLog,
+    policy: {
+      ...LIMITS,
+      pendingBytesMax: 1_000_000,
+      snapshotAfterChanges: 1_000,
+      snapshotAfterBytes: 1_000_000,
+      snapshotEveryMs: 60_000,
+      idleMs: 60_000,
+    },
+    findStream: async () => stream,
+  };
+}
+
+const a = (value: number): JournalRecord => ({
+  kind: 'storage.ops',
+  ops: [{ type: 3, id: 'root', opId: `1:${value}`, data: { a: value } }],
+});
+const entry = (version: number, records: readonly JournalRecord[]): JournalEntry => ({
+  stream: 5,
+  epoch: 1,
+  version,
+  count: records.length,
+  payload: Buffer.concat(records.map(encodeRecord)),
+});
+/** The room after these records, as it was saved then. */
+function snapshotAfter(...records: JournalRecord[]): Snapshot {
+  const room = emptyRoom(ROOM, { from: 1, to: 1_001 });
+  for (const record of records) replayRecord(room, record);
+  return { version: room.version, bytes: encodeSnapshot(room) };
+}
+
+test('[SN-R4] a snapshot that fell inside an entry of the journal is led on from where it was taken', async () => {
+  const actor = await loadRoom(
+    stored({ snapshot: snapshotAfter(a(1), a(2)), entries: [entry(4, [a(1), a(2), a(3), a(4)]), entry(5, [a(5)])] }),
+    ROOM,
+    () => undefined,
+  );
+  expect(await actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' })).toBe('{"a":5}');
+});
+
+test('[SN-R5] a journal that counts otherwise than its records is not guessed at', async () => {
+  const broken = { ...entry(2, [a(1)]), count: 2 };
+  await expect(loadRoom(stored({ entries: [broken] }), ROOM, () => undefined)).rejects.toMatchObject({ code: 'ROOM_UNREADABLE' });
+});
+
+test('[SN-R6] numbers that only the journal had reserved stay reserved when a snapshot takes its place', async () => {
+  const room = emptyRoom(ROOM, { from: 1, to: 1_001 });
+  room.numbers.next = 1_001;
+  replayRecord(room, { kind: 'numbers', upTo: 2_001 }); // what took the first of them wrote
+  room.numbers.next = 1_002;
+  const snapshot = { version: room.version, bytes: encodeSnapshot(room) };
+  // 1,002 to 1,500 go out without another record; then the worker dies, and the next claim reserves 1,001 to 2,000
+  const actor = await loadRoom(stored({ snapshot }), ROOM, () => undefined);
+  expect(await actor.act({ type: 'session.join', newcomer: newcomer('ann') })).toEqual({ actor: 2_001 });
+});
+
+test('[SN-R7] no such room, a room that is gone, and a room of another worker are told apart', async () => {
+  const load = (over: Parameters<typeof stored>[0]) => loadRoom(stored(over), ROOM, () => undefined);
+  await expect(load({ stream: null })).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND' });
+  await expect(load({ claim: { refused: 'gone' } })).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND' });
+  await expect(load({ claim: { refused: 'owned', by: asIncarnation('x') } })).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+});
