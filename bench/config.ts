@@ -4,7 +4,7 @@ export const RUN = {
   /** Runs of every variant on every server; the figures are medians over them. */
   rounds: 3,
   /** Length of the measured window. */
-  seconds: 4,
+  seconds: 3,
   /** The same load before it, unmeasured: code gets hot, buffers and pools grow. */
   warmupSeconds: 1,
   /** A load process busier than this share of its core was itself the limit: its throughput is a lower bound. */

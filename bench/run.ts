@@ -109,18 +109,16 @@ interface Turn {
 }
 
 async function runOnce({ theCase, variant, server, seconds }: Turn): Promise<Outcome> {
-  const { stop: stopServer, ...address } = await server.start();
+  const names = { caseName: theCase.name, variantName: variant.name, serverName: server.name };
+  const running = await server.start();
   try {
-    return await askForLoad({
-      caseName: theCase.name,
-      variantName: variant.name,
-      serverName: server.name,
-      address,
-      seconds,
-      warmupSeconds: RUN.warmupSeconds,
-    });
+    const address = { port: running.port, pid: running.pid };
+    return await askForLoad({ ...names, address, seconds, warmupSeconds: RUN.warmupSeconds });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`${variant.name} on ${server.name}: ${reason}\n${running.output()}`, { cause });
   } finally {
-    await stopServer();
+    await running.stop();
   }
 }
 
@@ -134,7 +132,7 @@ async function askForLoad(job: Job): Promise<Outcome> {
       reported,
       started.ended.then((reason): Report => ({ failure: `the load process told nothing, ${reason}: ${started.output()}` })),
     ]);
-    if ('failure' in report) throw new Error(`${job.variantName} on ${job.serverName}: ${report.failure}`);
+    if ('failure' in report) throw new Error(report.failure);
     return report.outcome;
   } finally {
     await stop(started);

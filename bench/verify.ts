@@ -31,7 +31,8 @@ const WAIT_MS_MAX = 10_000;
 
 /** @throws an Error that says what did not agree. */
 export async function verify(): Promise<void> {
-  const { stop, ...address } = await atrium.start();
+  const { port, pid, stop } = await atrium.start();
+  const address: Address = { port, pid };
   try {
     await verifyYjs(address);
     await verifyPresence(address);

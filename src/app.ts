@@ -19,7 +19,7 @@ export interface App {
   readonly secretKey: string;
   readonly publicKey: string;
   readonly hasDevelopmentKeys: boolean;
-  /** Drains: no newcomers, sockets sent away, every room written down. Resolves when nothing is left running. */
+  /** Drains: no newcomers, sockets sent away, every room written down. Resolves when nothing is left running, also for who asks again. */
   stop(): Promise<void>;
 }
 
@@ -35,7 +35,10 @@ export async function startApp(settings: Settings, { log, onFatal }: StartOption
   const makeServer = await chooseServer({ log });
   const database = await openDatabase(settings, { log, onFatal });
   let url = settings.PUBLIC_URL ?? '';
-  const rooms = await startRooms({ settings, log, keys, database, publicUrl: () => url });
+  const rooms = await startRooms({ settings, log, keys, database, publicUrl: () => url }).catch(async (error: unknown) => {
+    await database.close();
+    throw error;
+  });
   const server = makeServer({
     http: restApi({ settings, log, keys, db: database.db, rooms }),
     upgrades: Gateway.serves,
@@ -45,11 +48,16 @@ export async function startApp(settings: Settings, { log, onFatal }: StartOption
     reportBug: (error) => log.error({ err: error }, 'handler failed'),
   });
 
-  const stop = async (): Promise<void> => {
+  const stopAll = async (): Promise<void> => {
     server.stopListening();
     await rooms.stop();
     await server.close();
     await database.close();
+  };
+  let stopped: Promise<void> | null = null;
+  const stop = (): Promise<void> => {
+    stopped ??= stopAll();
+    return stopped;
   };
   try {
     const { port } = await server.listen({ host: settings.HOST, port: settings.PORT });

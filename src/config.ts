@@ -67,7 +67,7 @@ export const SETTINGS = {
     maximum: 100_000,
   }),
   MESSAGES_PER_SECOND_MAX: count(
-    'Frames a second from one connection, on average; four times as many at once. Lower than a program that edits a Yjs document sends, and good clients are closed.',
+    'Messages a second from one connection, on average; four times as many at once. A frame may hold many. Lower than a program that edits a Yjs document sends, and good clients are closed.',
     {
       default: 500,
       minimum: 10,

@@ -18,9 +18,9 @@ async function main(): Promise<void> {
     process.exit(1);
   });
   try {
-    const app = await startApp(settings, { log, onFatal: (reason) => endWith(reason) });
-    process.stdout.write(welcome(app));
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => drain(app));
+    const starting = startApp(settings, { log, onFatal: (reason) => endWith(reason) });
+    drainOnSignal(starting);
+    process.stdout.write(welcome(await starting));
   } catch (error) {
     if (!(error instanceof StartRefused)) throw error;
     endWith(error.message);
@@ -39,8 +39,22 @@ function settingsOrExit(): Settings {
   }
 }
 
+/** A signal during the start takes effect after it; one during the drain changes nothing: Ctrl-C reaches us from the terminal and from npm. */
+function drainOnSignal(starting: Promise<{ stop(): Promise<void> }>): void {
+  let isDraining = false;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (isDraining) return;
+      isDraining = true;
+      systemClock.after(DRAIN_MS_MAX, () =>
+        endWith(`The drain took longer than ${DRAIN_MS_MAX} ms; what was acknowledged is safe.`),
+      );
+      starting.then(drain, () => undefined); // who awaits the start deals with its failure
+    });
+  }
+}
+
 function drain(app: { stop(): Promise<void> }): void {
-  systemClock.after(DRAIN_MS_MAX, () => endWith(`The drain took longer than ${DRAIN_MS_MAX} ms; what was acknowledged is safe.`));
   app.stop().then(
     () => process.exit(0),
     (error: unknown) => endWith(`The drain failed: ${error instanceof Error ? error.message : String(error)}`),

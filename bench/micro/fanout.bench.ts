@@ -16,7 +16,7 @@ const cursor = (index: number): ServerMessage => ({
   data: { cursor: { x: index, y: 200 } },
   targetActor: null,
 });
-const update: ServerMessage = { type: 'ydoc.update', guid: '', update: new Uint8Array(30).fill(1), hash: '' };
+const update: ServerMessage = { type: 'ydoc.update', guid: '', update: new Uint8Array(30).fill(1) };
 
 describe.each([1, 10, PEOPLE])('%i of 50 speak in one turn', (speakers) => {
   const turnOf = (kind: 'sdk' | 'yjs', messageOf: (index: number) => ServerMessage): (() => void) => {

@@ -40,7 +40,7 @@ async function startAtrium(): Promise<Running> {
     const started = start(MAIN, { core: CORES.server, env, language: 'js' });
     const address: Address = { port, pid: started.pid };
     await untilServing(started, address, '/health');
-    return { ...address, stop: () => stop(started).then(removeData) };
+    return { ...address, output: started.output, stop: () => stop(started).then(removeData) };
   } catch (error) {
     await removeData();
     throw error;

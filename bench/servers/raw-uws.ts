@@ -17,5 +17,5 @@ async function startRelay(): Promise<Running> {
   const started = start(PROCESS, { core: CORES.server, env: { PORT: String(port) }, language: 'ts' });
   const address: Address = { port, pid: started.pid };
   await untilServing(started, address, '/health');
-  return { ...address, stop: () => stop(started) };
+  return { ...address, output: started.output, stop: () => stop(started) };
 }

@@ -14,6 +14,8 @@ export interface Address {
 }
 
 export interface Running extends Address {
+  /** The last it said, for the error message of a run that failed. */
+  output(): string;
   /** Resolves when nothing of it is left, its data included. */
   stop(): Promise<void>;
 }

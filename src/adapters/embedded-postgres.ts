@@ -93,7 +93,7 @@ function startKeeper({ home, bin, user }: Place, settings: Readonly<Record<strin
   const child = spawn('/bin/sh', ['-c', 'eval "$KEEPER"', 'atrium-postgres-keeper', home, bin, ...postgresArgs], {
     ...user,
     cwd: '/', // ours may be closed to the other user
-    env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', KEEPER }, // no PG… or LD_… of the caller's
+    env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', KEEPER }, // no PG… or LD_… of the caller's
     detached: true, // a session of its own: signals to Atrium's process group are not for Postgres
     stdio: ['pipe', logFd, logFd],
   });

@@ -186,7 +186,7 @@ function translate(error: unknown): unknown {
 
 function isUsableAfter(error: unknown): boolean {
   if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return true;
-  return isOneOf(CONNECTION_LIVES, String(error.facts['sqlState']));
+  return isOneOf(CONNECTION_LIVES, String(error.facts.sqlState));
 }
 
 function isOneOf(states: readonly string[], sqlState: string): boolean {

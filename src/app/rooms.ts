@@ -30,6 +30,8 @@ export interface Rooms {
 /** Commands that wait for one room to load; each is a socket that joins or a REST call. */
 const WAITING_PER_ROOM_MAX = 2_000;
 const REMEMBERED_TOKENS_MAX = 20_000;
+/** How long a drain waits for the journal. What is not written by then was not acknowledged. */
+const JOURNAL_MS_MAX = 10_000;
 
 interface StartRooms {
   readonly settings: Settings;
@@ -52,6 +54,12 @@ export async function startRooms({ settings, log, keys, database: { db, isPrivat
   });
   const journal = new SqlJournal({ db, clock, log });
   const snapshots = new SqlSnapshots({ db, blobs, journal, log });
+  const host = new ActorHost<Command>({
+    clock,
+    waitingMax: WAITING_PER_ROOM_MAX,
+    onError: (error, roomId) => log.error({ err: error, roomId }, 'room failed'),
+    load: (key, onLost) => loadRoom(roomDeps, asRoomId(key), onLost),
+  });
   const ownership = await Membership.join({
     db,
     clock,
@@ -62,12 +70,6 @@ export async function startRooms({ settings, log, keys, database: { db, isPrivat
   });
   if (isPrivate) await ownership.fenceAllOthers();
 
-  const host = new ActorHost<Command>({
-    clock,
-    waitingMax: WAITING_PER_ROOM_MAX,
-    onError: (error, roomId) => log.error({ err: error, roomId }, 'room failed'),
-    load: (key, onLost) => loadRoom(roomDeps, asRoomId(key), onLost),
-  });
   const verifyToken = makeTokenVerifier({
     tokenKey: tokenKeyFrom(keys.secretKey),
     nowMs: () => clock.nowMs(),
@@ -95,6 +97,7 @@ export async function startRooms({ settings, log, keys, database: { db, isPrivat
     journal,
     snapshots,
     ownership,
+    mayAnswer: () => ownership.isStanding,
     log,
     policy: roomPolicy(settings),
     deliver: gateway.deliver,
@@ -114,7 +117,10 @@ export async function startRooms({ settings, log, keys, database: { db, isPrivat
     },
     async stop() {
       gateway.drain();
+      const cancel = clock.after(JOURNAL_MS_MAX, () => journal.close());
       await host.close();
+      cancel();
+      journal.close();
       await ownership.leave();
     },
   };

@@ -19,8 +19,8 @@ export type ClientMessage =
   | { readonly type: 'ydoc.fetch'; readonly guid: string; readonly vector: Uint8Array }
   | { readonly type: 'ydoc.change'; readonly guid: string; readonly update: Uint8Array };
 
-/** Most messages in one frame; an SDK client sends a handful. */
-const MESSAGES_PER_FRAME_MAX = 1_000;
+/** Most messages in one frame. An SDK client sends a handful, or one for each Yjs transaction that a program made since its last frame. */
+const MESSAGES_PER_FRAME_MAX = 10_000;
 /** Longest guid of a subdocument; Yjs makes UUIDs. */
 const GUID_CHARACTERS_MAX = 128;
 

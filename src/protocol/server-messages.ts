@@ -39,7 +39,8 @@ export type ServerMessage =
       readonly vector: Uint8Array;
       readonly hash: string;
     }
-  | { readonly type: 'ydoc.update'; readonly guid: string; readonly update: Uint8Array; readonly hash: string }
+  /** Without a hash: it is told before it is saved, and a hash is what SDK clients take for "saved". */
+  | { readonly type: 'ydoc.update'; readonly guid: string; readonly update: Uint8Array }
   /** Tells SDK clients what the document hashes to now; they call themselves synchronized when theirs is the same. */
   | { readonly type: 'ydoc.hash'; readonly guid: string; readonly hash: string }
   /** Asks a y-websocket client for what this state vector lacks. */
@@ -92,7 +93,7 @@ export function encodeForSdk(message: ServerMessage): string | null {
     case 'ydoc.state':
       return encodeYdoc({ ...message, isSync: true, stateVector: toBase64(message.vector) });
     case 'ydoc.update':
-      return encodeYdoc({ ...message, isSync: false, stateVector: null });
+      return encodeYdoc({ ...message, isSync: false, stateVector: null, hash: '' });
     case 'ydoc.hash':
       return encodeYdoc({ ...message, update: EMPTY_UPDATE, isSync: false, stateVector: null });
     case 'ydoc.question':

@@ -6,6 +6,7 @@
  */
 import * as decoding from 'lib0/decoding';
 import * as encoding from 'lib0/encoding';
+import { parseBoundedJson } from '../base/bounded-json.ts';
 import { AppError } from '../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 
@@ -74,7 +75,7 @@ export function decodeAwareness(update: Uint8Array): AwarenessState[] {
     for (let index = 0; index < count; index += 1) {
       const clientId = decoding.readVarUint(decoder);
       const clock = decoding.readVarUint(decoder);
-      const state: unknown = JSON.parse(decoding.readVarString(decoder));
+      const state = parseBoundedJson(decoding.readVarString(decoder));
       if (state !== null && !isJsonObject(state))
         throw new AppError('FRAME_INVALID', { reason: 'an awareness state is neither an object nor null' });
       states.push({ clientId, clock, state });

@@ -7,7 +7,7 @@
 import type { SessionId } from '../base/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import { type AwarenessState, decodeAwareness, encodeAwareness } from '../protocol/yjs-frames.ts';
-import { fullPresence, sessionOf } from './roster.ts';
+import { checkPresenceSize, fullPresence, sessionOf } from './roster.ts';
 import type { AwarenessEntry, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
 
 type AwarenessChange = Extract<Command, { type: 'awareness.change' }>;
@@ -19,17 +19,22 @@ const STATE_KEY = '__yjs';
 /** y-protocols drops a state after 30 s without news; half of that leaves room for one lost message. */
 const REFRESH_EVERY_MS = 15_000;
 
+/** Highest clock that is taken. It counts changes; from one near the end of safe integers ours could not count on. */
+const CLOCK_MAX = 2 ** 32;
+
 /** States from a y-websocket client: its own are taken, echoes and those of others are not. */
 export function decideAwareness(room: RoomState, { from, update }: AwarenessChange, ctx: DecideContext): Effect[] {
   const session = sessionOf(room, from);
-  return decodeAwareness(update).flatMap((incoming) => acceptState(room, session, incoming, ctx));
+  const states = decodeAwareness(update);
+  for (const { state } of states) if (state !== null) checkPresenceSize(state, ctx);
+  return states.flatMap((incoming) => acceptState(room, session, incoming, ctx));
 }
 
 function acceptState(room: RoomState, session: Session, incoming: AwarenessState, ctx: DecideContext): Effect[] {
   const { clientId, clock, state } = incoming;
   const known = room.awareness.get(clientId);
   if (known === undefined && state === null) return []; // an echo of somebody who has left
-  if (known !== undefined && clock <= known.clock) return []; // an echo, or old news
+  if (clock > CLOCK_MAX || (known !== undefined && clock <= known.clock)) return []; // nonsense, an echo, or old news
   if (session.awarenessId !== null && session.awarenessId !== clientId) return []; // one session speaks for one Yjs client
   if (known !== undefined && known.session !== session.id) {
     // The same client on a newer connection: the older one has not noticed yet that it is dead.
@@ -39,7 +44,8 @@ function acceptState(room: RoomState, session: Session, incoming: AwarenessState
   session.awarenessId = clientId;
   room.awareness.set(clientId, { session: session.id, clock, state, sentAtMs: ctx.nowMs });
   session.presence = { [CLIENT_ID_KEY]: clientId, [STATE_KEY]: state };
-  return [sendStates([incoming], { allBut: session.id }), fullPresence(session, { to: { allBut: session.id }, targetActor: -1 })];
+  // The sender too: y-websocket closes a connection on which it does not even hear its own renewals for 30 s.
+  return [sendStates([incoming], { allBut: null }), fullPresence(session, { to: { allBut: session.id }, targetActor: -1 })];
 }
 
 /** The awareness that an SDK client's presence carries, for y-websocket clients. */
@@ -56,9 +62,10 @@ export function awarenessFromPresence(room: RoomState, session: Session, patch: 
     state: isJsonObject(state) ? state : null,
     sentAtMs: ctx.nowMs,
   };
+  const former = session.awarenessId === clientId ? [] : forgetAwareness(room, session); // it goes on with another document
   session.awarenessId = clientId;
   room.awareness.set(clientId, entry);
-  return [sendStates([{ clientId, clock: entry.clock, state: entry.state }], { allBut: session.id })];
+  return [...former, sendStates([{ clientId, clock: entry.clock, state: entry.state }], { allBut: session.id })];
 }
 
 export function decideAwarenessFetch(room: RoomState, { from }: AwarenessFetch): Effect[] {

@@ -3,7 +3,7 @@
  *
  * Frames that arrive before it has joined wait here in order: of a client that is refused, the room hears nothing.
  */
-import { TokenBucket } from '../base/bounded.ts';
+import { BoundedQueue, TokenBucket } from '../base/bounded.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId, SessionId } from '../base/ids.ts';
@@ -12,7 +12,7 @@ import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
 import { type ClientMessage, decodeSdkFrame } from '../protocol/client-messages.ts';
 import { decodeYjsFrame, type YjsClientFrame } from '../protocol/yjs-frames.ts';
-import type { GatewayDeps } from './gateway.ts';
+import type { Admission, GatewayDeps } from './gateway.ts';
 import type { Command } from './shapes.ts';
 import type { SocketTarget } from './socket-target.ts';
 
@@ -27,8 +27,11 @@ type Phase =
   | { readonly name: 'joining' | 'entered'; readonly roomId: RoomId; readonly target: SocketTarget }
   | { readonly name: 'closed' };
 
-/** Frames kept while credentials are checked; a client has a handful to say before it hears from us. */
-const WAITING_FRAMES_MAX = 100;
+/** What is kept of frames while credentials are checked, from anybody; a client has a handful to say before it hears from us. */
+const EARLY_FRAMES_MAX = 100;
+const EARLY_BYTES_MAX = 10 * 1024 * 1024;
+
+const PONG: OutFrame = { data: 'pong', droppable: false };
 
 export class Connection implements SocketHandler {
   readonly #deps: ConnectionDeps;
@@ -39,7 +42,13 @@ export class Connection implements SocketHandler {
   readonly #budget: SendBudget;
   #phase: Phase = { name: 'waiting' };
   /** What came before it had joined. */
-  #early: (string | Uint8Array)[] = [];
+  readonly #early = new BoundedQueue<string | Uint8Array>({ itemsMax: EARLY_FRAMES_MAX, bytesMax: EARLY_BYTES_MAX });
+  /** The room it asks for, before it is known whether it may. */
+  #wanted: string | null = null;
+  /** Its room's accesses changed while it was let in by them. */
+  #isOutdated = false;
+  /** Count of looks at changed accesses: only the last one counts. */
+  #looks = 0;
   /** Monotonic time of the last frame from the client. */
   heardAtMs: number;
   expiresAtMs = Number.POSITIVE_INFINITY;
@@ -66,21 +75,34 @@ export class Connection implements SocketHandler {
   /** Admits the client and joins its room, or closes the socket with the code of the refusal. Never rejects. */
   async enter(target: SocketTarget): Promise<void> {
     try {
-      const { roomId, expiresAtMs, ...who } = await this.#deps.admit(target);
-      if (this.#phase.name !== 'waiting') return; // closed meanwhile
+      const admission = await this.#admitted(target);
+      if (admission === null) return; // closed meanwhile
+      const { roomId, expiresAtMs, ...who } = admission;
       this.expiresAtMs = expiresAtMs;
       this.#phase = { name: 'joining', roomId, target };
       await this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.#deps.id, kind: target.kind, ...who } });
       if (this.#isClosed) return; // its leave followed the join
       this.#phase = { name: 'entered', roomId, target };
-      for (const frame of this.#early.splice(0)) this.#take(frame);
+      for (let frame = this.#early.shift(); frame !== undefined; frame = this.#early.shift()) this.#take(frame);
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }
   }
 
-  get roomId(): RoomId | null {
-    return 'roomId' in this.#phase ? this.#phase.roomId : null;
+  /** What it may do, by accesses that still held when it was told. Null when it was closed meanwhile. */
+  async #admitted(target: SocketTarget): Promise<Admission | null> {
+    this.#wanted = target.roomId;
+    for (;;) {
+      this.#isOutdated = false;
+      const admission = await this.#deps.admit(target);
+      if (this.#phase.name !== 'waiting') return null;
+      if (!this.#isOutdated) return admission;
+    }
+  }
+
+  /** The room it is in, or asks to be in. */
+  get roomId(): string | null {
+    return 'roomId' in this.#phase ? this.#phase.roomId : this.#wanted;
   }
 
   get #isClosed(): boolean {
@@ -89,13 +111,17 @@ export class Connection implements SocketHandler {
 
   /** Looks again at what the client may do, because the accesses of its room changed. Never rejects. */
   async reconsider(): Promise<void> {
+    this.#isOutdated = true;
     const phase = this.#phase;
     if (!('roomId' in phase)) return;
+    this.#looks += 1;
+    const look = this.#looks;
     try {
       const { permissions } = await this.#deps.admit(phase.target);
-      this.#deps.rooms.tell(phase.roomId, { type: 'session.permit', sessionId: this.#deps.id, permissions });
+      if (look === this.#looks)
+        this.#deps.rooms.tell(phase.roomId, { type: 'session.permit', sessionId: this.#deps.id, permissions });
     } catch (error) {
-      this.refuse(this.#asRefusal(error));
+      if (look === this.#looks) this.refuse(this.#asRefusal(error));
     }
   }
 
@@ -112,22 +138,21 @@ export class Connection implements SocketHandler {
   }
 
   message(data: string | Uint8Array): void {
+    if (this.#isClosed) return;
     this.heardAtMs = this.#clock.monotonicMs();
-    if (data === 'ping') {
-      this.#socket.send('pong');
-      return;
+    if (!this.#isWithinRate(1)) return;
+    if (data === 'ping') this.send([PONG]);
+    else if (this.#phase.name === 'entered') this.#take(data);
+    else if (!this.#early.push(data, data.length)) {
+      const reason = `more than ${EARLY_FRAMES_MAX} frames, or ${EARLY_BYTES_MAX} bytes, came before the room was entered`;
+      this.refuse(new AppError('FRAME_INVALID', { reason }));
     }
-    if (!this.#bucket.take(this.heardAtMs)) {
-      this.refuse(new AppError('TOO_MANY_MESSAGES', { perSecondMax: this.#deps.limits.messagesPerSecondMax }));
-      return;
-    }
-    if (this.#phase.name === 'entered') this.#take(data);
-    else if (this.#isClosed) return;
-    else if (this.#early.length < WAITING_FRAMES_MAX) this.#early.push(data);
-    else
-      this.refuse(
-        new AppError('FRAME_INVALID', { reason: `more than ${WAITING_FRAMES_MAX} frames came before the room was entered` }),
-      );
+  }
+
+  #isWithinRate(messages: number): boolean {
+    if (this.#bucket.take(this.heardAtMs, messages)) return true;
+    this.refuse(new AppError('TOO_MANY_MESSAGES', { perSecondMax: this.#deps.limits.messagesPerSecondMax }));
+    return false;
   }
 
   closed(): void {
@@ -143,7 +168,12 @@ export class Connection implements SocketHandler {
     const { roomId, target } = this.#phase;
     try {
       const commands = target.kind === 'sdk' ? sdkCommands(data, this.#deps.id) : yjsCommands(data, this.#deps.id);
-      for (const command of commands) this.#deps.rooms.tell(roomId, command);
+      // The frame itself has been counted.
+      if (commands.length > 1 && !this.#isWithinRate(commands.length - 1)) return;
+      for (const command of commands) {
+        if (this.#isClosed) return; // by the command before
+        this.#deps.rooms.tell(roomId, command);
+      }
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }

@@ -20,11 +20,15 @@ interface Waiting {
   readonly decision: number;
 }
 
+/** Frames of one turn are built together; past this they leave in parts, because neither a string nor the memory is endless. */
+const TURN_BYTES_MAX = 16 * 1024 * 1024;
+
 export class Fanout {
   readonly #room: RoomState;
   readonly #deliver: Deliver;
   readonly #soon: (task: () => void) => void;
   #waiting: Waiting[] = [];
+  #waitingBytes = 0;
 
   constructor(deps: { room: RoomState; deliver: Deliver; soon: (task: () => void) => void }) {
     this.#room = deps.room;
@@ -32,10 +36,12 @@ export class Fanout {
     this.#soon = deps.soon;
   }
 
-  /** Queues a message; it leaves when this turn of the event loop ends. */
-  send(to: Audience, message: ServerMessage, decision: number): void {
+  /** Queues a message of about so many bytes; it leaves when this turn of the event loop ends. */
+  send(to: Audience, message: ServerMessage, decision: number, bytes = 0): void {
     if (this.#waiting.length === 0) this.#soon(() => this.flush());
     this.#waiting.push({ to, message, decision });
+    this.#waitingBytes += bytes;
+    if (this.#waitingBytes > TURN_BYTES_MAX) this.flush();
   }
 
   /** Sends what waits; called early where order against a close matters. */
@@ -43,9 +49,12 @@ export class Fanout {
     const waiting = this.#waiting;
     if (waiting.length === 0) return;
     this.#waiting = [];
+    this.#waitingBytes = 0;
+    const sdkText = onceEach(encodeForSdk);
+    const yjsBytes = onceEach(encodeForYjs);
     for (const group of groupByMessages(this.#room.sessions.values(), waiting)) {
       const messages = group.heard.map((index) => waiting[index]!.message);
-      const frames = group.kind === 'sdk' ? sdkFrames(messages) : yjsFrames(messages);
+      const frames = group.kind === 'sdk' ? sdkFrames(messages, sdkText) : yjsFrames(messages, yjsBytes);
       if (frames.length > 0) this.#deliver(group.sessions, frames);
     }
   }
@@ -82,7 +91,16 @@ function hears(session: Session, { to, decision }: Waiting): boolean {
   return to.ydocBut !== session.id && session.ydocs.has(to.guid);
 }
 
-function sdkFrames(messages: readonly ServerMessage[]): OutFrame[] {
+/** Groups differ by a message or two; what they share is encoded once. */
+function onceEach<Encoded>(encode: (message: ServerMessage) => Encoded): (message: ServerMessage) => Encoded {
+  const known = new Map<ServerMessage, Encoded>();
+  return (message) => {
+    if (!known.has(message)) known.set(message, encode(message));
+    return known.get(message) as Encoded;
+  };
+}
+
+function sdkFrames(messages: readonly ServerMessage[], encode: (message: ServerMessage) => string | null): OutFrame[] {
   const frames: OutFrame[] = [];
   let batch: string[] = [];
   let droppable = true;
@@ -92,7 +110,7 @@ function sdkFrames(messages: readonly ServerMessage[]): OutFrame[] {
     droppable = true;
   };
   for (const message of messages) {
-    const text = encodeForSdk(message);
+    const text = encode(message);
     if (text === null) continue;
     if (standsAlone(message)) {
       close();
@@ -107,10 +125,10 @@ function sdkFrames(messages: readonly ServerMessage[]): OutFrame[] {
 }
 
 /** y-websocket reads one message a frame. */
-function yjsFrames(messages: readonly ServerMessage[]): OutFrame[] {
+function yjsFrames(messages: readonly ServerMessage[], encode: (message: ServerMessage) => Uint8Array | null): OutFrame[] {
   const frames: OutFrame[] = [];
   for (const message of messages) {
-    const data = encodeForYjs(message);
+    const data = encode(message);
     if (data !== null) frames.push({ data, droppable: isDroppable(message) });
   }
   return frames;

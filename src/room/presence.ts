@@ -4,7 +4,7 @@ import { asSessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { FULL_ACCESS } from '../protocol/permissions.ts';
 import { awarenessFromPresence, refreshAwareness } from './awareness.ts';
-import { addSession, fullPresence, joined, sessionOf } from './roster.ts';
+import { addSession, checkPresenceSize, fullPresence, joined, sessionOf } from './roster.ts';
 import { removeSession } from './sessions.ts';
 import type { ActiveUser, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
 
@@ -91,10 +91,4 @@ export function decideTick(room: RoomState, ctx: DecideContext): Effect[] {
 
 function hasExpired({ expiresAtMs }: Session, nowMs: number): boolean {
   return expiresAtMs !== null && expiresAtMs <= nowMs;
-}
-
-function checkPresenceSize(data: JsonObject, { limits }: DecideContext): void {
-  const bytes = JSON.stringify(data).length;
-  if (bytes > limits.presenceBytesMax)
-    throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The presence', bytesMax: limits.presenceBytesMax });
 }

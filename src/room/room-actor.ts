@@ -14,7 +14,9 @@ import type { Actor } from '../kernel/actor/actor.ts';
 import type { Ownership } from '../kernel/cluster/ownership.ts';
 import type { Journal } from '../kernel/persistence/journal.ts';
 import type { Snapshots } from '../kernel/persistence/snapshots.ts';
+import type { ServerMessage } from '../protocol/server-messages.ts';
 import { type Deliver, Fanout } from './fanout.ts';
+import { Gate, type Gated } from './gate.ts';
 import { encodeRecord } from './journal-record.ts';
 import { decide } from './room.ts';
 import type { Command, Effect, RoomLimits, RoomState, When } from './shapes.ts';
@@ -28,6 +30,8 @@ export interface RoomActorDeps {
   readonly deliver: Deliver;
   /** Closes the sockets of sessions, after what was delivered to them before. */
   readonly closeSessions: (sessions: readonly SessionId[], refusal: AppError) => void;
+  /** Whether this worker's lease holds at this very moment; after a freeze the timers that say so may come late (reliability 2.c, "Reads"). */
+  readonly mayAnswer: () => boolean;
   readonly log: Log;
   readonly policy: RoomPolicy;
 }
@@ -54,10 +58,38 @@ export interface RoomGround {
 /** Hashes of Yjs documents are told this long after a change, so that a burst of typing costs one. */
 const SETTLE_AFTER_MS = 100;
 
-interface Gated {
-  readonly version: number;
-  readonly release: () => void;
-  readonly refuse: (error: AppError) => void;
+/** An answer can be as large as the room; past this, those that wait for the journal are enough. */
+const GATED_BYTES_MAX = 64 * 1024 * 1024;
+
+/** After a snapshot that failed, the next is not tried before; changes go on, covered by the journal. */
+const SNAPSHOT_AGAIN_MS = 5_000;
+
+/** Commands that may change what is journaled. The others go on while the journal is behind, and cannot leave it behind the room. */
+const CHANGES: ReadonlySet<Command['type']> = new Set<Command['type']>([
+  'session.join',
+  'presence.set',
+  'storage.change',
+  'storage.initialize',
+  'storage.delete',
+  'storage.patch',
+  'storage.nodes',
+  'storage.send',
+  'ydoc.change',
+]);
+
+/** Commands whose answer may be as large as the room. */
+const LARGE_ANSWERS: ReadonlySet<Command['type']> = new Set<Command['type']>([
+  'storage.fetch',
+  'storage.read',
+  'storage.nodes',
+  'ydoc.fetch',
+  'ydoc.read',
+  'ydoc.json',
+]);
+
+interface Answer {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: AppError) => void;
 }
 
 export class RoomActor implements Actor<Command> {
@@ -65,16 +97,15 @@ export class RoomActor implements Actor<Command> {
   readonly #room: RoomState;
   readonly #ground: RoomGround;
   readonly #fanout: Fanout;
+  readonly #gate: Gate;
   readonly #onLost: () => void;
   /** Records decided but not yet handed to the journal. */
   #pending: Uint8Array[] = [];
   #pendingBytes = 0;
   #isAppending = false;
-  #durable: number;
-  #gate: Gated[] = [];
   #isLost = false;
   #lastBusyMs: number;
-  #snapshot: { version: number; atMs: number; bytesSince: number; isSaving: boolean };
+  #snapshot: { version: number; atMs: number; notBeforeMs: number; bytesSince: number; isSaving: boolean };
   #isSettling = false;
 
   constructor(deps: RoomActorDeps, { room, ground, onLost }: { room: RoomState; ground: RoomGround; onLost: () => void }) {
@@ -82,10 +113,11 @@ export class RoomActor implements Actor<Command> {
     this.#room = room;
     this.#ground = ground;
     this.#onLost = onLost;
-    this.#durable = room.version;
-    this.#fanout = new Fanout({ room, deliver: deps.deliver, soon: (task) => deps.clock.soon(task) });
+    this.#gate = new Gate(room.version);
+    const soon = (task: () => void): void => deps.clock.soon(() => this.#guarded(task));
+    this.#fanout = new Fanout({ room, deliver: deps.deliver, soon });
     this.#lastBusyMs = deps.clock.nowMs();
-    this.#snapshot = { version: ground.snapshotVersion, atMs: this.#lastBusyMs, bytesSince: 0, isSaving: false };
+    this.#snapshot = { version: ground.snapshotVersion, atMs: this.#lastBusyMs, notBeforeMs: 0, bytesSince: 0, isSaving: false };
   }
 
   act(command: Command): Promise<unknown> {
@@ -112,7 +144,7 @@ export class RoomActor implements Actor<Command> {
   }
 
   isIdle(nowMs: number): boolean {
-    return this.#room.sessions.size === 0 && this.#gate.length === 0 && nowMs - this.#lastBusyMs >= this.#deps.policy.idleMs;
+    return this.#room.sessions.size === 0 && this.#gate.isEmpty && nowMs - this.#lastBusyMs >= this.#deps.policy.idleMs;
   }
 
   drop(): void {
@@ -122,64 +154,84 @@ export class RoomActor implements Actor<Command> {
   /** Everything is written down and told; the next owner finds a snapshot and no journal to replay. */
   async stop(): Promise<void> {
     if (this.#isLost) return;
-    this.#fanout.flush();
     this.#close([...this.#room.sessions.keys()], new AppError('SERVER_STOPPING'));
-    await this.#whenDurable();
-    if (this.#room.version > this.#snapshot.version) await this.#saveSnapshot(encodeSnapshot(this.#room), this.#room.version);
+    if (!(await this.#isDurable())) return;
+    if (this.#room.version > this.#snapshot.version) await this.#saveLast();
     await this.#deps.ownership.release(this.#ground.stream, { epoch: this.#ground.epoch, numbersNext: this.#room.numbers.next });
     this.#isLost = true;
   }
 
+  /** @throws AppError the refusal. After anything else that a change throws, memory and journal may differ: then memory goes. */
   #decide(command: Command): Effect[] {
+    if (!this.#isLost && !this.#deps.mayAnswer()) this.#lose('lease lapsed');
     if (this.#isLost) throw new AppError('ROOM_MOVED');
     const { policy, clock } = this.#deps;
-    if (this.#pendingBytes > policy.pendingBytesMax && command.type !== 'session.leave') throw new AppError('ROOM_OVERLOADED');
+    const isChange = CHANGES.has(command.type);
+    const isTooMuch = isChange && this.#pendingBytes > policy.pendingBytesMax;
+    if (isTooMuch || (LARGE_ANSWERS.has(command.type) && this.#gate.bytes > GATED_BYTES_MAX))
+      throw new AppError('ROOM_OVERLOADED');
     if (command.type !== 'clock.tick') this.#lastBusyMs = clock.nowMs();
-    return decide(this.#room, command, { nowMs: clock.nowMs(), limits: policy });
+    const { version } = this.#room;
+    try {
+      return decide(this.#room, command, { nowMs: clock.nowMs(), limits: policy });
+    } catch (error) {
+      if (isChange && (!(error instanceof AppError) || this.#room.version !== version)) this.#lose('decision broke off');
+      throw error;
+    }
   }
 
-  #perform(
-    effects: readonly Effect[],
-    answer: { resolve: (value: unknown) => void; reject: (error: AppError) => void } | null,
-  ): void {
+  /** The journal comes first: what is done next may bring in another command, and that must find it whole. */
+  #perform(effects: readonly Effect[], answer: Answer | null): void {
+    for (const effect of effects) {
+      if (effect.type !== 'journal') continue;
+      const bytes = encodeRecord(effect.record);
+      this.#pending.push(bytes);
+      this.#pendingBytes += bytes.length;
+    }
+    this.#append();
+    this.#guarded(() => this.#tell(effects, answer));
+    if (this.#isLost) answer?.reject(new AppError('ROOM_MOVED')); // unless it has been answered
+    if (this.#room.unsettled.size > 0) this.#settleLater();
+  }
+
+  #tell(effects: readonly Effect[], answer: Answer | null): void {
     const { decision, version } = this.#room;
     let hasReply = false;
-    let isRetired = false;
     for (const effect of effects) {
       switch (effect.type) {
-        case 'journal': {
-          const bytes = encodeRecord(effect.record);
-          this.#pending.push(bytes);
-          this.#pendingBytes += bytes.length;
+        case 'journal':
+          break;
+        case 'send': {
+          const { to, message } = effect;
+          const bytes = weightOf(message);
+          this.#when(effect.when, version, { bytes, release: () => this.#fanout.send(to, message, decision, bytes) });
           break;
         }
-        case 'send':
-          this.#when(effect.when, version, () => this.#fanout.send(effect.to, effect.message, decision));
-          break;
         case 'close':
-          this.#when(effect.when, version, () => this.#closeFor(effect.session, effect.code, effect.facts));
+          this.#when(effect.when, version, { release: () => this.#closeFor(effect.session, effect.code, effect.facts) });
           break;
-        case 'reply':
+        case 'reply': {
           if (answer === null) break;
           hasReply = true;
-          this.#when(effect.when, version, () => answer.resolve(effect.value), answer.reject);
+          const { value } = effect;
+          const bytes = typeof value === 'string' || value instanceof Uint8Array ? value.length : 0;
+          this.#when(effect.when, version, { bytes, release: () => answer.resolve(value), refuse: answer.reject });
           break;
+        }
         case 'retire':
-          isRetired = true;
+          this.#lose('retired');
           break;
         default:
           effect satisfies never;
       }
     }
-    if (isRetired) this.#lose('retired');
-    if (answer !== null && !hasReply) answer.resolve(null);
-    this.#append();
-    if (this.#room.unsettled.size > 0) this.#settleLater();
+    if (!hasReply) answer?.resolve(null);
   }
 
-  #when(when: When, version: number, release: () => void, refuse: (error: AppError) => void = () => undefined): void {
-    if (when === 'now' || this.#durable >= version) release();
-    else this.#gate.push({ version, release, refuse });
+  #when(when: When, version: number, gated: Gated): void {
+    if (when === 'now') gated.release();
+    else if (this.#isLost) gated.refuse?.(new AppError('ROOM_MOVED'));
+    else this.#gate.pass(version, gated);
   }
 
   /** Hands what is pending to the journal as one entry, unless one is under way: then its end calls this again. */
@@ -199,7 +251,8 @@ export class RoomActor implements Actor<Command> {
       (outcome) => {
         this.#isAppending = false;
         if (outcome === 'fenced') this.#lose('fenced');
-        else this.#appended(entry.version, payload.length);
+        else if (!this.#deps.mayAnswer()) this.#lose('lease lapsed');
+        else this.#guarded(() => this.#appended(entry.version, payload.length));
       },
       (error: unknown) => {
         this.#isAppending = false;
@@ -210,12 +263,9 @@ export class RoomActor implements Actor<Command> {
   }
 
   #appended(version: number, bytes: number): void {
-    this.#durable = version;
     this.#pendingBytes -= bytes;
     this.#snapshot.bytesSince += bytes;
-    let released = 0;
-    while (released < this.#gate.length && this.#gate[released]!.version <= version) this.#gate[released++]!.release();
-    this.#gate.splice(0, released);
+    this.#gate.open(version);
     this.#append();
     const { policy } = this.#deps;
     const changes = this.#room.version - this.#snapshot.version;
@@ -224,19 +274,41 @@ export class RoomActor implements Actor<Command> {
 
   /** The state of this moment, saved once it is durable; a room has one snapshot under way at most. */
   #takeSnapshot(): void {
-    if (this.#snapshot.isSaving || this.#isLost) return;
-    this.#snapshot.isSaving = true;
+    if (this.#snapshot.isSaving || this.#isLost || this.#deps.clock.nowMs() < this.#snapshot.notBeforeMs) return;
+    const bytes = this.#encoded();
+    if (bytes === null) return;
     const { version } = this.#room;
-    const bytes = encodeSnapshot(this.#room);
+    this.#snapshot.isSaving = true;
     const done = (): void => {
       this.#snapshot.isSaving = false;
     };
     const save = (): void => {
       this.#saveSnapshot(bytes, version)
-        .catch((error: unknown) => this.#deps.log.warn({ err: error, roomId: this.#room.id }, 'snapshot failed'))
+        .catch((error: unknown) => this.#snapshotFailed(error))
         .finally(done);
     };
-    this.#when('durable', version, save, done);
+    this.#when('durable', version, { release: save, refuse: done, bytes: bytes.length });
+  }
+
+  /** The one at the end; without it the next owner replays the journal. */
+  async #saveLast(): Promise<void> {
+    const bytes = this.#encoded();
+    if (bytes !== null)
+      await this.#saveSnapshot(bytes, this.#room.version).catch((error: unknown) => this.#snapshotFailed(error));
+  }
+
+  #encoded(): Uint8Array | null {
+    try {
+      return encodeSnapshot(this.#room);
+    } catch (error) {
+      this.#snapshotFailed(error);
+      return null;
+    }
+  }
+
+  #snapshotFailed(error: unknown): void {
+    this.#snapshot.notBeforeMs = this.#deps.clock.nowMs() + SNAPSHOT_AGAIN_MS;
+    this.#deps.log.error({ err: error, roomId: this.#room.id }, 'snapshot failed');
   }
 
   async #saveSnapshot(bytes: Uint8Array, version: number): Promise<void> {
@@ -252,18 +324,28 @@ export class RoomActor implements Actor<Command> {
   }
 
   /** Ownership or journal is gone: what was not told is forgotten, clients come back and bring what they still hold. */
-  #lose(why: 'fenced' | 'append failed' | 'lease lapsed' | 'retired'): void {
+  #lose(why: 'fenced' | 'append failed' | 'lease lapsed' | 'decision broke off' | 'broken' | 'retired'): void {
     if (this.#isLost) return;
     this.#isLost = true;
     const level = why === 'retired' ? 'debug' : 'warn';
     this.#deps.log[level](
-      { roomId: this.#room.id, epoch: this.#ground.epoch, durable: this.#durable, decided: this.#room.version, why },
+      { roomId: this.#room.id, epoch: this.#ground.epoch, durable: this.#gate.durable, decided: this.#room.version, why },
       'room lost',
     );
     const moved = new AppError('ROOM_MOVED');
-    for (const { refuse } of this.#gate.splice(0)) refuse(moved);
+    this.#gate.refuseAll(moved);
     this.#close([...this.#room.sessions.keys()], moved);
     this.#onLost();
+  }
+
+  /** Runs what has nobody to throw at. An error in it is a bug of ours: it costs this room its memory, not the worker its life. */
+  #guarded(task: () => void): void {
+    try {
+      task();
+    } catch (error) {
+      this.#deps.log.error({ err: error, roomId: this.#room.id }, 'room broken');
+      this.#lose('broken');
+    }
   }
 
   #settleLater(): void {
@@ -280,14 +362,26 @@ export class RoomActor implements Actor<Command> {
   }
 
   #close(sessions: readonly SessionId[], refusal: AppError): void {
-    this.#fanout.flush();
+    this.#guarded(() => this.#fanout.flush());
     this.#deps.closeSessions(sessions, refusal);
   }
 
-  #whenDurable(): Promise<void> {
-    return new Promise((resolve, reject) => this.#when('durable', this.#room.version, resolve, reject));
+  /** Resolves when all that is decided is in the journal, or with false when the room was lost before. */
+  #isDurable(): Promise<boolean> {
+    return new Promise((resolve) =>
+      this.#when('durable', this.#room.version, { release: () => resolve(true), refuse: () => resolve(false) }),
+    );
   }
 }
+
+/** About how many bytes a message takes, where it may be many. */
+function weightOf(message: ServerMessage): number {
+  if (message.type === 'storage.state') return message.nodes.length * NODE_BYTES;
+  return message.type === 'ydoc.state' ? message.update.length : 0;
+}
+
+/** A node of Storage on the wire, roughly. */
+const NODE_BYTES = 100;
 
 function asRefusal(error: unknown): AppError {
   return error instanceof AppError ? error : new AppError('INTERNAL_SERVER_ERROR');

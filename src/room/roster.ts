@@ -6,7 +6,7 @@ import type { SessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { scopesOf } from '../protocol/permissions.ts';
 import type { RoomUser } from '../protocol/server-messages.ts';
-import type { Effect, Newcomer, RoomState, Session } from './shapes.ts';
+import type { DecideContext, Effect, Newcomer, RoomState, Session } from './shapes.ts';
 
 /** How many numbers are reserved at once when those of the claim are used up. */
 const NUMBERS_PER_RESERVATION = 1_000;
@@ -72,4 +72,11 @@ export function fullPresence(
 ): Effect {
   const data: JsonObject = session.presence ?? {};
   return { type: 'send', to, when: 'now', message: { type: 'presence', actor: session.actor, data, targetActor } };
+}
+
+/** @throws AppError PAYLOAD_TOO_LARGE: everybody in the room holds the presence of everybody. */
+export function checkPresenceSize(data: JsonObject, { limits }: Pick<DecideContext, 'limits'>): void {
+  const bytes = JSON.stringify(data).length;
+  if (bytes > limits.presenceBytesMax)
+    throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The presence', bytesMax: limits.presenceBytesMax });
 }

@@ -1,6 +1,7 @@
 /** Coming and going: join, leave, changed permissions, and closing a room for everyone. */
 import { AppError } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
+import type { JsonObject } from '../base/json.ts';
 import { allows, scopesOf } from '../protocol/permissions.ts';
 import { awarenessOfAll, forgetAwareness } from './awareness.ts';
 import { addSession, fullPresence, joined, usersBut } from './roster.ts';
@@ -13,10 +14,8 @@ type Permit = Extract<Command, { type: 'session.permit' }>;
 type Close = Extract<Command, { type: 'room.close' }>;
 
 export function decideJoin(room: RoomState, { newcomer }: Join, ctx: DecideContext): Effect[] {
-  if (!allows(newcomer.permissions, 'room', 'read')) throw new AppError('UNAUTHORIZED_ROOM_ACCESS');
-  if (newcomer.kind === 'yjs' && !allows(newcomer.permissions, 'storage', 'read')) {
-    throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: 'storage:read' });
-  }
+  const lack = lackOf(newcomer);
+  if (lack !== null) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', lack);
   if (room.sessions.size >= ctx.limits.connectionsMax)
     throw new AppError('ROOM_FULL', { connectionsMax: ctx.limits.connectionsMax });
 
@@ -55,14 +54,21 @@ export function removeSession(room: RoomState, sessionId: SessionId): Effect[] {
   ];
 }
 
-/** New permissions for a live session: lost entry closes it, anything else acts from the next message on. */
+/** New permissions for a live session: lost entry closes it, anything else acts from the next message on, in both directions. */
 export function decidePermit(room: RoomState, { sessionId, permissions }: Permit): Effect[] {
   const session = room.sessions.get(sessionId);
   if (session === undefined) return [];
-  if (!allows(permissions, 'room', 'read'))
-    return [{ type: 'close', session: sessionId, code: 'UNAUTHORIZED_ROOM_ACCESS', facts: {}, when: 'now' }];
-  room.sessions.set(sessionId, { ...session, permissions });
+  const facts = lackOf({ kind: session.kind, permissions });
+  if (facts !== null) return [{ type: 'close', session: sessionId, code: 'UNAUTHORIZED_ROOM_ACCESS', facts, when: 'now' }];
+  const follows = allows(permissions, 'storage', 'read') ? {} : { storageAt: null, ydocs: new Set<string>() };
+  room.sessions.set(sessionId, { ...session, permissions, ...follows });
   return [];
+}
+
+/** What is missing for being in the room at all, as facts of the refusal; a Yjs client comes for the document alone. */
+function lackOf({ kind, permissions }: Pick<Session, 'kind' | 'permissions'>): JsonObject | null {
+  if (!allows(permissions, 'room', 'read')) return {};
+  return kind === 'yjs' && !allows(permissions, 'storage', 'read') ? { need: 'storage:read' } : null;
 }
 
 /** Everybody out: the room was deleted, renamed, or moved to another organisation. Its row in the database says so already. */

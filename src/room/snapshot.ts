@@ -23,7 +23,8 @@ interface Stored {
 /** The room as of its current version. */
 export function encodeSnapshot(room: RoomState): Uint8Array {
   const ydocs = [...room.ydocs].map(([guid, doc]) => [guid, encodeYdoc(doc)] as const);
-  return pack({ format: FORMAT, numbersNext: room.numbers.next, storage: dumpStorage(room.storage), ydocs } satisfies Stored);
+  const numbersNext = firstFreeAfterCrash(room);
+  return pack({ format: FORMAT, numbersNext, storage: dumpStorage(room.storage), ydocs } satisfies Stored);
 }
 
 /** Fills a fresh room from a snapshot. @throws AppError ROOM_UNREADABLE when this build cannot read it. */
@@ -64,6 +65,14 @@ function ydocOf(room: RoomState, guid: string): ReturnType<typeof emptyYdoc> {
   const doc = emptyYdoc();
   room.ydocs.set(guid, doc);
   return doc;
+}
+
+/**
+ * The next claim keeps clear of the block of this one by itself. Numbers beyond that block only the journal has reserved, in a record that the
+ * snapshot takes the place of: all of those count as used.
+ */
+function firstFreeAfterCrash({ numbers }: RoomState): number {
+  return numbers.reservedTo > numbers.claimedTo ? numbers.reservedTo : numbers.next;
 }
 
 /** Numbers below `from` may be in use; the claim's block starts above all that earlier claims reserved, so this seldom moves it. */

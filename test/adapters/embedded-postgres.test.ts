@@ -90,7 +90,7 @@ function aChild(
   let waiting: (() => void)[] = [];
   createInterface({ input: child.stdout! }).on('line', (text) => {
     const line = JSON.parse(text) as Record<string, unknown>;
-    if ('row' in line) rows.push(Number(line['row']));
+    if ('row' in line) rows.push(Number(line.row));
     seen.push(line);
     for (const resolve of waiting.splice(0)) resolve();
     waiting = [];

@@ -96,7 +96,7 @@ test('[PG5] when all connections are taken, who waits too long is told so', asyn
 
 test('[PG5] a value that cannot be sent is our mistake, not the database’s', async () => {
   const circular: Record<string, unknown> = {};
-  circular['self'] = circular;
+  circular.self = circular;
   const db = open({ poolMax: 1 });
   await expect(db.query(sql`select ${circular}::jsonb`)).rejects.toThrow(TypeError);
   expect(await pidOf(db)).toBeGreaterThan(0);

@@ -43,7 +43,7 @@ test.each([
   'a\0b',
   'é',
   'x'.repeat(201),
-  'x/'.repeat(256) + 'x',
+  `${'x/'.repeat(256)}x`,
 ])('[BL3] a key that could leave the directory is refused: %j', async (key) => {
   const blobs = open();
   const options = { validMs: 1_000, fileName: 'a', mimeType: 'text/plain' };
@@ -58,7 +58,7 @@ test.each([
   }
 });
 
-test.each(['a', 'v1/snapshots/12/3-40-0f', 'files/fl_A-z.9', 'x'.repeat(200), 'x/'.repeat(255) + 'x'])(
+test.each(['a', 'v1/snapshots/12/3-40-0f', 'files/fl_A-z.9', 'x'.repeat(200), `${'x/'.repeat(255)}x`])(
   '[BL3] and one of ours is not: %j',
   async (key) => {
     await expect(open().get(key)).resolves.toBeNull();

@@ -48,7 +48,7 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
       let attempts = 0;
       const outbox = await aWorker({
         'room.made': async ({ payload }, tx) => {
-          await tx.query(sql`insert into rooms (id) values (${String(payload['id'])} || ${++attempts}::text)`);
+          await tx.query(sql`insert into rooms (id) values (${String(payload.id)} || ${++attempts}::text)`);
           if (attempts === 1) throw new Error('not yet');
         },
       });
@@ -62,7 +62,7 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
       const { db, aWorker, untilEmpty } = await open();
       const seen: unknown[] = [];
       const consumers = {
-        'count.up': async ({ payload }: { payload: { readonly [key: string]: unknown } }) => void seen.push(payload['n']),
+        'count.up': async ({ payload }: { payload: { readonly [key: string]: unknown } }) => void seen.push(payload.n),
       };
       const workers = [await aWorker(consumers), await aWorker(consumers), await aWorker(consumers)];
       await db.query(

@@ -1,8 +1,8 @@
 /**
  * The contract over HTTP, row by row: statuses, exact bodies, every error code, both sides of every limit. Here is what all rows have in
- * common, and Tokens; Rooms are in `contract-rooms.test.ts`, Storage and Yjs in `contract-documents.test.ts`.
+ * common, and Tokens; Rooms, Storage and Yjs are in the other files that begin with `contract-`.
  *
- * `[contract: …]` names a row or a rule of `api.md`, `row N` an edge case of the supplement's section 7. What clients see live of all
+ * What stands in brackets names a row or a rule of `api.md`, `row N` an edge case of the supplement's section 7. What clients see live of all
  * this is in the other files of this folder.
  */
 import { describe, expect, test } from 'vitest';
@@ -51,21 +51,24 @@ const callRow = (row: string, roomId: string, request: Parameters<typeof call>[1
 describe('errors of every row', () => {
   const missing = freshRoomId('missing');
 
-  test.each(ROWS)('[contract: Errors] rows 1 to 4: %s answers nobody without the secret key', async (row, json) => {
-    const as = async (bearer: string | null) =>
-      refusal(await callRow(row, missing, { json, bearer }))
-        .split(' ', 2)
-        .join(' ');
-    const [method, path] = row.replace('{roomId}', 'x').split(' ');
-    const basic = await fetch(`${server.url}/v2${path}`, { method: method!, headers: { authorization: 'Basic c2tfeDo=' } });
-    expect([basic.status, ((await basic.json()) as any).error]).toEqual([401, 'MISSING_SECRET_KEY']);
-    expect(await as(null)).toBe('401 MISSING_SECRET_KEY');
-    expect(await as('')).toBe('401 MISSING_SECRET_KEY');
-    expect(await as(server.publicKey)).toBe('401 WRONG_KEY_USED');
-    expect(await as('sk_unknown')).toBe('403 INVALID_SECRET_KEY');
-    expect(await as(`${server.secretKey}x`)).toBe('403 INVALID_SECRET_KEY');
-    expect(await as(await accessTokenFor(server, { userId: 'u' }))).toBe('403 INVALID_SECRET_KEY');
-  });
+  test.each(ROWS)(
+    '[contract: Errors] [contract: Authentication rule 1] rows 1 to 4: %s answers nobody without the secret key',
+    async (row, json) => {
+      const as = async (bearer: string | null) =>
+        refusal(await callRow(row, missing, { json, bearer }))
+          .split(' ', 2)
+          .join(' ');
+      const [method, path] = row.replace('{roomId}', 'x').split(' ');
+      const basic = await fetch(`${server.url}/v2${path}`, { method: method!, headers: { authorization: 'Basic c2tfeDo=' } });
+      expect([basic.status, ((await basic.json()) as any).error]).toEqual([401, 'MISSING_SECRET_KEY']);
+      expect(await as(null)).toBe('401 MISSING_SECRET_KEY');
+      expect(await as('')).toBe('401 MISSING_SECRET_KEY');
+      expect(await as(server.publicKey)).toBe('401 WRONG_KEY_USED');
+      expect(await as('sk_unknown')).toBe('403 INVALID_SECRET_KEY');
+      expect(await as(`${server.secretKey}x`)).toBe('403 INVALID_SECRET_KEY');
+      expect(await as(await accessTokenFor(server, { userId: 'u' }))).toBe('403 INVALID_SECRET_KEY');
+    },
+  );
 
   const needingRooms = ROWS.filter(([row]) => !/ \/(authorize-user|identify-user|rooms)$|^DELETE \S+}$|upsert$|ydoc$/.test(row));
   test.each(needingRooms)('[contract: Errors] rows 41, 46 and 78: %s of a missing room is 404', async (row, json) => {
@@ -135,7 +138,7 @@ describe('Tokens', () => {
   const stateOf = async (roomId: string, token: string) => JSON.parse((await enterRaw(server, { roomId, token })).texts[0]!);
   const isRefused = async (roomId: string, token: string) => (await (await dial(server, { roomId, token })).closed).code === 4001;
 
-  test('[contract: POST /authorize-user] the token, and nothing else, opens the rooms it names as far as it says', async () => {
+  test('[contract: POST /authorize-user] [contract: Authentication rule 2] [contract: Authentication rule 4] the token, and nothing else, opens the rooms it names as far as it says', async () => {
     const prefix = freshRoomId('authorize');
     const permissions = { [`${prefix}:exact`]: ['*:write'], [`${prefix}:all:*`]: ['*:read', 'comments:write'] };
     const answer = await post('/authorize-user', { userId: 'u-17', userInfo: { name: 'Al' }, permissions });
@@ -201,7 +204,7 @@ describe('Tokens', () => {
     expect(said).toContain(message);
   });
 
-  test('[contract: POST /identify-user] the token, and nothing else, opens what the room gives its groups and its user', async () => {
+  test('[contract: POST /identify-user] [contract: Authentication rule 3] the token, and nothing else, opens what the room gives its groups and its user', async () => {
     const roomId = await aRoom({ usersAccesses: { mia: ['*:write'] }, groupsAccesses: { qa: ['*:read'] } });
     const tokenOf = async (userId: string, groupIds?: string[]) => {
       const answer = await post('/identify-user', { userId, userInfo: { name: 'N' }, ...(groupIds && { groupIds }) });

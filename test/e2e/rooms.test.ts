@@ -49,7 +49,7 @@ describe('createRoom, getRoom, getOrCreateRoom', () => {
     expect((await backend.getOrCreateRoom(fresh, { defaultAccesses: [] })).id).toBe(fresh);
   });
 
-  test('[E2E-R1] a room that does not exist is 404 for every method that needs one', async () => {
+  test('[E2E-R11] a room that does not exist is 404 for every method that needs one', async () => {
     const roomId = freshRoomId('missing');
     const update = new Uint8Array([0, 0]);
     for (const call of [

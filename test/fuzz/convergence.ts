@@ -48,7 +48,7 @@ const STEPS_MIN = 80;
 const STEPS_MAX = 200;
 const PAUSE_MS_MAX = 12;
 const CUT_MS_MAX = 500;
-const REST_TIMEOUT_MS = 8_000;
+const REST_TIMEOUT_MS = 6_000;
 const EQUAL_TIMEOUT_MS = 2_500;
 
 export async function converge(server: OwnServer, { scenario, seed }: Run): Promise<Outcome> {
@@ -90,7 +90,8 @@ export async function converge(server: OwnServer, { scenario, seed }: Run): Prom
 /** Whether the outcome is what its scenario promises. */
 export function isAsPromised({ scenario, divergences, serverFaults }: Outcome): boolean {
   if (serverFaults.length > 0 || divergences.some(({ fault }) => fault === 'server')) return false;
-  return SCENARIOS[scenario].divergence === 'client' ? divergences.every(({ isHealed }) => isHealed) : divergences.length === 0;
+  const allowed: Scenario['divergence'] = SCENARIOS[scenario].divergence;
+  return allowed === 'reload' || divergences.every(({ isHealed }) => allowed === 'heals' && isHealed);
 }
 
 interface EnterAll {
@@ -133,6 +134,8 @@ class Replica {
   readonly thrown: unknown[];
   readonly leave: () => void;
   readonly #link: Link;
+  /** Why the client has given up, if it has. */
+  readonly #refusals: string[] = [];
   root!: LiveObject<any>;
 
   constructor(server: OwnServer, { roomId, name, rules, dice, delayMsMax }: ReplicaOptions) {
@@ -152,13 +155,19 @@ class Replica {
       polyfills: { WebSocket: this.#link.WebSocket as any, fetch },
       authEndpoint: async () => ({ token: await accessTokenFor(server, { userId: name }) }),
     });
+    client.events.error.subscribe(({ message }) => void this.#refusals.push(message));
     const { room, leave } = client.enterRoom(roomId, { initialPresence: {}, initialStorage: initialStorage() as any });
     this.room = room;
     this.leave = leave;
   }
 
   async loaded(): Promise<void> {
-    this.root = (await this.room.getStorage()).root as LiveObject<any>;
+    const root = await until(`${this.name} has the tree`, () => {
+      if (this.room.getStatus() === 'disconnected') throw new Error(`disconnected: ${this.#refusals.join()}`);
+      void this.room.getStorage(); // asks for it once
+      return this.room.getStorageSnapshot();
+    });
+    this.root = root as LiveObject<any>;
   }
 
   /** One edit, or several in a batch. What the client throws at them is noted, for one that has lost its way does. */

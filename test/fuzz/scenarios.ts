@@ -10,10 +10,11 @@ export interface Scenario {
   /** Whether a key of an object may hold a plain value now and a live structure later. */
   readonly retype: boolean;
   /**
-   * `none`: all replicas end equal. `client`: a client may end with another tree although it was told everything, for defects of the client
-   * (protocol 6.5). The server is never at fault.
+   * What may happen to a client that was told everything, because of its own defects (protocol 6.5). `none`: all replicas end equal. `heals`:
+   * it may end with another tree, until it reconnects. `reload`: it may be past reconnecting; whoever enters anew is right. The server is
+   * never at fault.
    */
-  readonly divergence: 'none' | 'client';
+  readonly divergence: 'none' | 'heals' | 'reload';
 }
 
 const PLAIN = { cuts: false, listSet: true, undo: false, retype: false } as const;
@@ -21,10 +22,10 @@ const PLAIN = { cuts: false, listSet: true, undo: false, retype: false } as cons
 export const SCENARIOS = {
   online: { ...PLAIN, divergence: 'none' },
   offline: { ...PLAIN, cuts: true, listSet: false, divergence: 'none' },
-  'offline-set': { ...PLAIN, cuts: true, divergence: 'client' },
-  undo: { ...PLAIN, undo: true, divergence: 'client' },
-  retype: { ...PLAIN, retype: true, divergence: 'client' },
-  everything: { cuts: true, listSet: true, undo: true, retype: true, divergence: 'client' },
+  'offline-set': { ...PLAIN, cuts: true, divergence: 'heals' },
+  undo: { ...PLAIN, undo: true, divergence: 'heals' },
+  retype: { ...PLAIN, retype: true, divergence: 'reload' },
+  everything: { cuts: true, listSet: true, undo: true, retype: true, divergence: 'reload' },
 } as const satisfies Record<string, Scenario>;
 
 export type ScenarioName = keyof typeof SCENARIOS;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type AwarenessState, decodeAwareness, encodeAwareness } from '../../src/protocol/yjs-frames.ts';
 import type { Effect, RoomState } from '../../src/room/shapes.ts';
-import { aRoom, id, join, messages, newcomer, presence, say } from '../support/a-room.ts';
+import { aRoom, id, join, LIMITS, messages, newcomer, presence, say } from '../support/a-room.ts';
 
 const yjs = (name: string) => newcomer(name, { kind: 'yjs' });
 
@@ -82,4 +82,52 @@ test('[AW8] awareness that is no awareness is refused', () => {
   const room = aRoom(yjs('ann'));
   const broken = say.bind(null, room, { type: 'awareness.change', from: id('ann'), update: new Uint8Array([200, 200, 200]) });
   expect(broken).toThrow(expect.objectContaining({ code: 'FRAME_INVALID' }));
+});
+
+test('[AW9] a lone Yjs client hears its own state: y-websocket closes a connection on which it hears nothing for 30 s', () => {
+  const room = aRoom(yjs('ann'));
+  const effects = aware(room, 'ann', { clientId: 7, clock: 1, state: {} });
+  expect(effects).toContainEqual(
+    expect.objectContaining({ to: { allBut: null }, message: expect.objectContaining({ type: 'awareness' }) }),
+  );
+});
+
+test('[AW10] an SDK client that goes on with another Yjs document takes its former cursor along', () => {
+  const room = aRoom('bob', yjs('ann'));
+  presence(room, 'bob', { __yjs_clientid: 5, __yjs: { c: 1 } }, -1);
+  expect(states(presence(room, 'bob', { __yjs_clientid: 6 }))).toEqual([
+    { clientId: 5, clock: 2, state: null },
+    { clientId: 6, clock: 1, state: { c: 1 } },
+  ]);
+  say(room, { type: 'session.leave', sessionId: id('bob') });
+  expect(room.awareness.size).toBe(0);
+});
+
+test('[AW11] an awareness state has the bounds of a presence: size, depth, no keys that reach a prototype; nothing of it is kept', () => {
+  const room = aRoom(yjs('ann'));
+  const sized = (chars: number) => () => aware(room, 'ann', { clientId: 7, clock: 1, state: { text: 'x'.repeat(chars) } });
+  expect(sized(LIMITS.presenceBytesMax)).toThrow(expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE' }));
+  const deep = encodeAwareness([{ clientId: 7, clock: 1, state: {} }]);
+  const raw = (state: string) => () => {
+    const update = Buffer.concat([
+      deep.subarray(0, 3),
+      Buffer.from([(state.length & 127) | 128, state.length >> 7]),
+      Buffer.from(state),
+    ]);
+    return say(room, { type: 'awareness.change', from: id('ann'), update });
+  };
+  expect(raw(`{"a":${'['.repeat(40)}${']'.repeat(40)}}${' '.repeat(100)}`)).toThrow(
+    expect.objectContaining({ code: 'FRAME_INVALID' }),
+  );
+  expect(raw(`{"__proto__":1}${' '.repeat(130)}`)).toThrow(expect.objectContaining({ code: 'FRAME_INVALID' }));
+  expect(room.awareness.size).toBe(0);
+  expect(room.sessions.get(id('ann'))?.presence).toBeNull();
+  expect(sized(LIMITS.presenceBytesMax - 100)).not.toThrow();
+});
+
+test('[AW12] a clock from which nobody could count on is passed over', () => {
+  const room = aRoom(yjs('ann'));
+  const at = (clock: number) => states(aware(room, 'ann', { clientId: 7, clock, state: {} }));
+  expect(at(2 ** 32 + 1)).toEqual([]);
+  expect(at(2 ** 32)).toHaveLength(1);
 });

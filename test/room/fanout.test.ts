@@ -84,8 +84,18 @@ test('[FO6] Yjs clients get one frame a message, and nothing of what only the SD
   const room = aRoom(newcomer('ann', { kind: 'yjs' }));
   const { fanout, clock, delivered } = fanoutOf(room);
   fanout.send({ allBut: null }, event(1), 9);
-  fanout.send({ ydocBut: null, guid: '' }, { type: 'ydoc.update', guid: '', update: new Uint8Array([1, 2]), hash: '' }, 9);
-  fanout.send({ ydocBut: null, guid: 'sub' }, { type: 'ydoc.update', guid: 'sub', update: new Uint8Array([3]), hash: '' }, 9);
+  fanout.send({ ydocBut: null, guid: '' }, { type: 'ydoc.update', guid: '', update: new Uint8Array([1, 2]) }, 9);
+  fanout.send({ ydocBut: null, guid: 'sub' }, { type: 'ydoc.update', guid: 'sub', update: new Uint8Array([3]) }, 9);
   clock.turn();
   expect(delivered).toEqual([{ to: ['ann'], frames: [{ data: new Uint8Array([0, 2, 2, 1, 2]), droppable: false }] }]);
+});
+
+test('[FO7] much at once leaves in parts within the turn: one string for all of it may be longer than any string can be', () => {
+  const room = aRoom('ann');
+  const { fanout, delivered, clock } = fanoutOf(room);
+  const state = { type: 'ydoc.state', guid: '', update: new Uint8Array(8_000_000), vector: new Uint8Array(1), hash: '' } as const;
+  for (let round = 0; round < 4; round += 1) fanout.send({ only: id('ann') }, state, 9, state.update.length);
+  expect(delivered.map(({ frames }) => frames.length)).toEqual([1]); // three of them are more than may wait
+  clock.turn();
+  expect(delivered).toHaveLength(2);
 });

@@ -82,3 +82,15 @@ test('[SE8] lost access closes a live session; changed access acts from the next
 test('[SE9] a session that the room does not know is asked to come back', () => {
   expect(() => say(aRoom(), { type: 'storage.fetch', from: id('ghost') })).toThrow(expect.objectContaining({ code: 'KICKED' }));
 });
+
+test('[SE10] who may no longer read Storage hears no more of it; a Yjs client, which came for nothing else, is sent away', () => {
+  const room = aRoom('ann', newcomer('yan', { kind: 'yjs' }));
+  say(room, { type: 'storage.fetch', from: id('ann') });
+  say(room, { type: 'ydoc.fetch', from: id('ann'), guid: 'sub', vector: new Uint8Array([0]) });
+  const permissions = { ...NO_PERMISSIONS, room: 'read' } as const;
+  expect(say(room, { type: 'session.permit', sessionId: id('ann'), permissions })).toEqual([]);
+  expect(room.sessions.get(id('ann'))).toMatchObject({ storageAt: null, ydocs: new Set() });
+  expect(say(room, { type: 'session.permit', sessionId: id('yan'), permissions })).toMatchObject([
+    { type: 'close', session: 'yan', code: 'UNAUTHORIZED_ROOM_ACCESS' },
+  ]);
+});

@@ -29,9 +29,10 @@ interface Slot<Command> {
   actor: Actor<Command> | null;
   /** Commands that arrived before the actor was ready, in order. */
   waiting: Waiting<Command>[];
-  isStopping: boolean;
   /** Settles, never rejects, when the load is over. */
   loaded: Promise<void>;
+  /** Settles, never rejects, when the actor is down; null while it is up. */
+  stopped: Promise<void> | null;
 }
 
 const TICK_EVERY_MS = 1_000;
@@ -57,7 +58,7 @@ export class ActorHost<Command> {
    */
   async ask(key: string, command: Command): Promise<unknown> {
     const slot = this.#slotFor(key);
-    if (slot.actor !== null && !slot.isStopping) return slot.actor.act(command);
+    if (slot.actor !== null && slot.stopped === null) return slot.actor.act(command);
     if (slot.waiting.length >= this.#deps.waitingMax) throw new AppError('ROOM_OVERLOADED');
     return new Promise((resolve, reject) => {
       slot.waiting.push({ run: (actor) => resolve(act(actor, command)), fail: reject });
@@ -66,7 +67,7 @@ export class ActorHost<Command> {
 
   /** The same, but null when the actor sleeps: it is not woken. */
   askIfAwake(key: string, command: Command): Promise<unknown> | null {
-    return this.#slots.has(key) ? this.ask(key, command) : null;
+    return this.#awake(key) === null ? null : this.ask(key, command);
   }
 
   /**
@@ -74,19 +75,23 @@ export class ActorHost<Command> {
    * path of every socket frame. What waits for a load is bounded by the senders: each has asked to join first, and `ask` is bounded.
    */
   tell(key: string, command: Command): boolean {
-    const slot = this.#slots.get(key);
-    if (slot === undefined) return false;
-    if (slot.actor !== null && !slot.isStopping) slot.actor.tell(command);
+    const slot = this.#awake(key);
+    if (slot === null) return false;
+    if (slot.actor !== null && slot.stopped === null) slot.actor.tell(command);
     else slot.waiting.push({ run: (actor) => actor.tell(command), fail: () => undefined });
     return true;
   }
 
-  /** Stops all actors in order; nothing is loaded any more. Resolves when each has written down its state. */
+  /** Stops all actors in order; nothing is loaded any more. Resolves when each has written down its state, or could not: that is reported. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopTicking();
-    await Promise.all([...this.#slots.values()].map(({ loaded }) => loaded));
-    await Promise.all([...this.#slots].map(([key, slot]) => this.#stop(key, slot)));
+    await Promise.all(
+      [...this.#slots].map(async ([key, slot]) => {
+        await slot.loaded;
+        await this.#stop(key, slot);
+      }),
+    );
   }
 
   /** Drops all actors unread: this worker may not speak for them any more. */
@@ -97,11 +102,17 @@ export class ActorHost<Command> {
     }
   }
 
+  /** Null for an actor that sleeps, or is about to with nobody waiting for it. */
+  #awake(key: string): Slot<Command> | null {
+    const slot = this.#slots.get(key);
+    return slot === undefined || (slot.stopped !== null && slot.waiting.length === 0) ? null : slot;
+  }
+
   #slotFor(key: string): Slot<Command> {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
     if (this.#isClosed) throw new AppError('SERVER_STOPPING');
-    const slot: Slot<Command> = { actor: null, waiting: [], isStopping: false, loaded: Promise.resolve() };
+    const slot: Slot<Command> = { actor: null, waiting: [], loaded: Promise.resolve(), stopped: null };
     this.#slots.set(key, slot); // before the first await: one load, however many callers
     slot.loaded = this.#load(key, slot).catch((error: unknown) => this.#deps.onError(error, key));
     return slot;
@@ -127,22 +138,30 @@ export class ActorHost<Command> {
   #tick(): void {
     const nowMs = this.#deps.clock.nowMs();
     for (const [key, slot] of this.#slots) {
-      if (slot.actor === null || slot.isStopping) continue;
-      slot.actor.tick(nowMs);
-      if (slot.actor.isIdle(nowMs)) this.#stop(key, slot).catch((error: unknown) => this.#deps.onError(error, key));
+      if (slot.actor === null || slot.stopped !== null) continue;
+      try {
+        slot.actor.tick(nowMs);
+        if (slot.actor.isIdle(nowMs)) void this.#stop(key, slot);
+      } catch (error) {
+        this.#deps.onError(error, key); // of one actor; the others still have their tick
+      }
     }
   }
 
-  /** Commands that arrive meanwhile wait, and wake the actor again once it is down. */
+  /** Commands that arrive meanwhile wait, and wake the actor again once it is down. Never rejects. */
   async #stop(key: string, slot: Slot<Command>): Promise<void> {
-    if (slot.actor === null || slot.isStopping) return;
-    slot.isStopping = true;
+    if (slot.actor !== null) slot.stopped ??= this.#bringDown(key, slot, slot.actor);
+    await slot.stopped;
+  }
+
+  async #bringDown(key: string, slot: Slot<Command>, actor: Actor<Command>): Promise<void> {
     try {
-      await slot.actor.stop();
-    } finally {
-      if (this.#slots.get(key) === slot) this.#slots.delete(key);
-      this.#wakeAgain(key, slot.waiting.splice(0));
+      await actor.stop();
+    } catch (error) {
+      this.#deps.onError(error, key);
     }
+    if (this.#slots.get(key) === slot) this.#slots.delete(key);
+    this.#wakeAgain(key, slot.waiting.splice(0));
   }
 
   #wakeAgain(key: string, waiting: Waiting<Command>[]): void {

@@ -64,16 +64,23 @@ export class Membership implements Ownership {
     return this.#standing().fenceAllOthers();
   }
 
-  /** The end in order; stop all actors before. */
+  /** The end in order; stop all actors before. Never rejects: a lease that cannot be given up now ends by itself. */
   async leave(): Promise<void> {
     this.#isOver = true;
     this.#cancelRetry();
-    await this.#current?.retire();
+    const last = this.#current;
     this.#current = null;
+    if (last !== null) await this.#giveUp(last);
+  }
+
+  async #giveUp(lease: SqlOwnership): Promise<void> {
+    await lease.retire().catch((error: unknown) => this.#deps.log.warn({ err: error }, 'lease not given up'));
   }
 
   async #register(): Promise<void> {
-    this.#current = await SqlOwnership.register({ ...this.#deps, onLapsed: () => this.#lapsed() });
+    const lease = await SqlOwnership.register({ ...this.#deps, onLapsed: () => this.#lapsed() });
+    if (this.#isOver) return this.#giveUp(lease); // left meanwhile
+    this.#current = lease;
     this.#deps.log.debug({ incarnation: this.#current.incarnation }, 'lease taken');
   }
 

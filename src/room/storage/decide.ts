@@ -45,9 +45,10 @@ export function decideStorageRead(room: RoomState, { format, typeKey }: Of<'stor
 /** Fills an empty Storage; everybody connected comes back to it (contract, States: Room Storage). */
 export function decideStorageInitialize(room: RoomState, { root, typeKey }: Of<'storage.initialize'>): Effect[] {
   if (!isEmptyStorage(room.storage)) throw new AppError('CANNOT_UPDATE_EXISTING_STORAGE', { roomId: room.id });
-  const effects: Effect[] = [];
-  const ids = restIds(room, effects);
-  const applied = applyOps(room.storage, opsFromLson(root, nodeIds(ids)), { actor: ids.actor });
+  const ids = restIds(room);
+  const ops = opsFromLson(root, nodeIds(ids));
+  const effects = keepRestIds(room, ids);
+  const applied = applyOps(room.storage, ops, { actor: ids.actor });
   effects.push(...record(room, applied), reply(documentText(room, { format: 'plain-lson', typeKey })), reconnectEveryone());
   return effects;
 }
@@ -60,9 +61,9 @@ export function decideStorageDelete(room: RoomState): Effect[] {
 }
 
 export function decideStoragePatch(room: RoomState, { operations }: Of<'storage.patch'>): Effect[] {
-  const effects: Effect[] = [];
-  const ids = restIds(room, effects);
+  const ids = restIds(room);
   const applied = applyJsonPatch(room.storage, operations, nodeIds(ids));
+  const effects = keepRestIds(room, ids);
   effects.push(...record(room, applied), ...forward(applied, null), reply(null));
   return effects;
 }
@@ -119,10 +120,16 @@ function documentText(room: RoomState, { format, typeKey }: { format: 'plain-lso
   return JSON.stringify(format === 'json' ? toJson(room.storage) : toPlainLson(room.storage, typeKey));
 }
 
-/** Nodes made over REST carry a number that no client ever had. */
-function restIds(room: RoomState, effects: Effect[]): RestIds {
-  room.restIds ??= { actor: takeNumber(room, effects), nextNode: 0, nextOp: 0 };
-  return room.restIds;
+/** Nodes made over REST carry a number that no client ever had: the next one, which `keepRestIds` takes when nothing can fail any more. */
+function restIds(room: RoomState): RestIds {
+  return room.restIds ?? { actor: room.numbers.next, nextNode: 0, nextOp: 0 };
+}
+
+function keepRestIds(room: RoomState, ids: RestIds): Effect[] {
+  const effects: Effect[] = [];
+  if (room.restIds === null) takeNumber(room, effects);
+  room.restIds = ids;
+  return effects;
 }
 
 function nodeIds(ids: RestIds): { nextNodeId(): string; nextOpId(): string } {

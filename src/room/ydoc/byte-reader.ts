@@ -131,7 +131,10 @@ export class ByteReader {
   }
 }
 
-/** How long the text is as a JavaScript string. @throws AppError YJS_UPDATE_INVALID for bytes that are not UTF-8: Yjs would throw on them. */
+/**
+ * How long the text is as a JavaScript string.
+ * @throws AppError YJS_UPDATE_INVALID for bytes that are not UTF-8: Yjs would throw on them.
+ */
 function utf16Length(bytes: Uint8Array, from: number, to: number): number {
   let units = 0;
   let at = from;

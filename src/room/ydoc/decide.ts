@@ -60,7 +60,7 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
       type: 'send',
       to: { ydocBut: from, guid },
       when: 'now',
-      message: { type: 'ydoc.update', guid, update, hash: room.hashes.get(guid) ?? '' },
+      message: { type: 'ydoc.update', guid, update },
     });
   }
   if (journal !== null) {

@@ -2,7 +2,8 @@
  * Which clocks are deleted, as far as updates have said so. A client that comes back repeats every deletion it knows; this is how
  * the repetition is told from news without a `Y.Doc`.
  *
- * Less than Yjs knows: what integration itself deletes (the loser of two concurrent writes to one key) appears only when a client says it.
+ * Less than Yjs knows: what integration itself deletes (the loser of two concurrent writes to one key) appears only when a
+ * client says it.
  */
 import * as encoding from 'lib0/encoding';
 
@@ -26,8 +27,8 @@ export function addDeleted(deleted: Deleted, client: number, from: number, to: n
 export function isDeleted(deleted: Deleted, client: number, from: number, to: number): boolean {
   const ranges = deleted.get(client);
   if (ranges === undefined) return false;
-  // Ranges are never adjacent, so one that holds `from` holds all or the answer is no.
-  const at = firstEndingFrom(ranges, from + 1);
+  // Ranges are never adjacent: the one that holds `from` holds all, or the answer is no.
+  const at = firstEndingFrom(ranges, from);
   return at < ranges.length && ranges[at]! <= from && to <= ranges[at + 1]!;
 }
 

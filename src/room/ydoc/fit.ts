@@ -1,4 +1,7 @@
-/** How a scanned update fits a document, told from clocks alone: whether it goes too far, is here already, or can simply be appended. */
+/**
+ * How a scanned update fits a document, told from clocks alone: whether it goes too far, is here already, or can simply be
+ * appended.
+ */
 import { invalidUpdate } from './byte-reader.ts';
 import { isDeleted } from './deleted.ts';
 import type { YdocLimits } from './limits.ts';
@@ -58,8 +61,8 @@ export function isHere({ known, deleted }: Ydoc, { spans, deletes }: ScannedUpda
 /**
  * Whether Yjs is certain to integrate all of the update at once, so that its bytes need only be kept.
  *
- * Stricter than Yjs, which throws on some overlaps with collected structs, and on some circles of clients that wait for each other
- * within one update. Both are left to `tryUpdate`, which finds out.
+ * Stricter than Yjs, which throws on some overlaps with collected structs, and on some circles of clients that wait for each
+ * other within one update. Both are left to `tryUpdate`, which finds out.
  */
 export function isReady(known: Vector, { needs, deletes }: ScannedUpdate, { clocks, isSeamless }: Reach): boolean {
   if (!isSeamless) return false;

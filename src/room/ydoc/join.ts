@@ -1,8 +1,8 @@
 /**
  * Several updates as one, by moving bytes: what a newcomer is sent costs a copy, not a `Y.Doc` (performance, technique 5).
  *
- * Structs in V1 do not depend on what stands before them in the bytes, so runs of one client that follow each other without gap or
- * overlap can be put behind one another. Anything else is left to Yjs.
+ * Structs in V1 do not depend on what stands before them in the bytes, so runs of one client that follow each other without
+ * gap or overlap can be put behind one another. Anything else is left to Yjs.
  */
 import * as encoding from 'lib0/encoding';
 import { type Deleted, writeDeleted } from './deleted.ts';
@@ -21,7 +21,10 @@ interface Run {
   readonly pieces: Uint8Array[];
 }
 
-/** One V1 update with the structs of all parts that lie after `vector`, and all of `deleted`; null when that takes more than moving bytes. */
+/**
+ * One V1 update with the structs of all parts that lie after `vector`, and all of `deleted`; null when that takes more than
+ * moving bytes.
+ */
 export function joinUpdates(parts: readonly Part[], vector: Vector, deleted: Deleted): Uint8Array | null {
   const runs = new Map<number, Run>();
   for (const { bytes, scanned } of parts) {

@@ -1,5 +1,6 @@
 /**
- * A Yjs document as JSON (contract, Yjs). Roots carry no type in Yjs, so it is inferred from what they hold, or told by the caller.
+ * A Yjs document as JSON (contract, Yjs). Roots carry no type in Yjs, so it is inferred from what they hold, or told by the
+ * caller.
  *
  * Reads only: a root is never turned into a typed one in the document itself, so that one reader's guess does not bind the next.
  */

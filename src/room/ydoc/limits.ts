@@ -1,17 +1,24 @@
 /**
  * Every bound on a Yjs document (reliability 2.f). The bombs that each one stops are in `test/room/ydoc/bombs.test.ts`.
  *
- * There is no fixed bound on structs per update: a first sync of a large document holds hundreds of thousands. Yjs spends at least
- * two bytes on a struct, so a declared count beyond half the bytes that are left is refused before anything is allocated for it.
+ * There is no fixed bound on structs per update: a first sync of a large document holds hundreds of thousands. Yjs spends at
+ * least two bytes on a struct, so a declared count beyond half the bytes that are left is refused before anything is
+ * allocated for it.
  */
 export const YDOC_LIMITS = {
   /** One update. Sockets have a tighter bound of their own; this one is for REST (supplement 1.4). */
   updateBytesMax: 20 * 1024 * 1024,
   /** Merged bytes and the updates since. More would not fit a worker that holds many rooms. */
   documentBytesMax: 50 * 1024 * 1024,
-  /** Types within types, and values within values. Yjs deletes and reads recursively: some thousands overflow its stack for ever. */
+  /**
+   * Types within types, and values within values. Yjs deletes and reads recursively: some thousands overflow its stack for
+   * ever.
+   */
   nestingMax: 64,
-  /** What waits for updates that have not come. Yjs merges all of it again with each further one: 1 MiB costs some 15 ms a message. */
+  /**
+   * What waits for updates that have not come. Yjs merges all of it again with each further one: 1 MiB costs some 15 ms a
+   * message.
+   */
   pendingBytesMax: 1024 * 1024,
   /** Highest clock of a client; beyond it arithmetic on 32 bits in other ports of Yjs breaks. */
   clockMax: 2 ** 31,

@@ -12,7 +12,8 @@ import { emptyTail, type Live, tailUpdate, type Ydoc } from './state.ts';
 const EMPTY_VECTOR = Uint8Array.of(0);
 
 /**
- * The document as a `Y.Doc` that holds everything, pending structs included. To be read, not kept: the next change may replace it.
+ * The document as a `Y.Doc` that holds everything, pending structs included. To be read, not kept: the next change may
+ * replace it.
  * @throws AppError ROOM_UNREADABLE when Yjs cannot read what was stored.
  */
 export function materialise(doc: Ydoc): Y.Doc {
@@ -43,10 +44,10 @@ function bringUpToDate({ base, tail }: Ydoc, live: Live | null): Y.Doc | null {
 }
 
 /**
- * The slow way, one update at a time, and without garbage collection: Yjs throws while it collects a map whose entry of several
- * values was split, long after it took the update. When it throws all the same, it may be for what waits: some overlaps come to
- * light only when the wait is over. That is dropped then. It was never part of the document, and whoever has it will send it again;
- * the update that ended the wait is someone else's and must not be lost with it.
+ * The slow way, one update at a time, and without garbage collection: Yjs throws while it collects a map whose entry of
+ * several values was split, long after it took the update. When it throws all the same, it may be for what waits: some
+ * overlaps come to light only when the wait is over. That is dropped then. It was never part of the document, and whoever has
+ * it will send it again; the update that ended the wait is someone else's and must not be lost with it.
  */
 function rebuild({ base, tail }: Ydoc): Y.Doc {
   const dropsBefore = new Set<number>();
@@ -57,7 +58,7 @@ function rebuild({ base, tail }: Ydoc): Y.Doc {
     try {
       Y.applyUpdate(ydoc, base);
       for (index = 0; index < tail.ends.length; index += 1) {
-        
+        if (dropsBefore.has(index)) ydoc.store.pendingStructs = null;
         waits = ydoc.store.pendingStructs !== null;
         Y.applyUpdate(ydoc, tailUpdate(tail, index));
       }

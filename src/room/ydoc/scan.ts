@@ -2,7 +2,7 @@
  * A bounded pass over the V1 bytes of a Yjs update: every check that can be made without the document, and a summary for those
  * that need it. No Yjs, and no allocation on the strength of a declared count.
  *
- * An update that passes is one that Yjs can decode. Whether it *fits* (its clocks, what it waits for) is decided in `ydoc.ts`.
+ * An update that passes is one that Yjs can decode. Whether it *fits* (its clocks, what it waits for) is told by `fit.ts`.
  */
 import { AppError } from '../../base/errors.ts';
 import { ByteReader, invalidUpdate } from './byte-reader.ts';
@@ -35,7 +35,6 @@ export interface ScannedUpdate {
   readonly deletesAt: number;
   /** Types that are not known to lie directly in a root: each may be one level deeper than all before. */
   readonly nestedTypes: number;
-  readonly isEmpty: boolean;
 }
 
 interface Scan {
@@ -61,7 +60,10 @@ const HAS_KEY = 0x20;
 const KIND = 0x1f;
 const COLLECTED = 0;
 const GAP = 10;
-/** Smallest encodings: a struct is two bytes, a client's block four with one struct, a client's deletions two, a range two. */
+/**
+ * Smallest encodings: a struct is two bytes, a client's block three without its structs, deletions of a client two, a range
+ * two.
+ */
 const STRUCT_BYTES_MIN = 2;
 const BLOCK_BYTES_MIN = 3;
 const RANGE_BYTES_MIN = 2;
@@ -85,10 +87,13 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
   scanDeletes(scan);
   if (reader.left > 0) throw invalidUpdate('bytes follow its end; is it in the V2 encoding?');
   const { spans, needs, deletes, nestedTypes } = scan;
-  return { spans, needs, deletes, deletesAt, nestedTypes, isEmpty: spans.length === 0 && deletes.length === 0 };
+  return { spans, needs, deletes, deletesAt, nestedTypes };
 }
 
-/** The same of bytes that were accepted once: null when the rules have become stricter since, or Yjs itself wrote what it cannot read. */
+/**
+ * The same for bytes that were accepted once. Null when the rules have become stricter since, or when Yjs wrote what it
+ * cannot read.
+ */
 export function scanStored(update: Uint8Array): ScannedUpdate | null {
   try {
     return scanUpdate(update, STORED);

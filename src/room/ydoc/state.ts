@@ -1,6 +1,6 @@
 /**
- * One Yjs document as a room keeps it: merged bytes, the raw updates since, and what the scans of both have told. A `Y.Doc` exists
- * only while something needs one (`live.ts`).
+ * One Yjs document as a room keeps it: merged bytes, the raw updates since, and what the scans of both have told. A `Y.Doc`
+ * exists only while something needs one (`live.ts`).
  */
 import type * as Y from 'yjs';
 import { addDeleted, type Deleted, isDeleted } from './deleted.ts';
@@ -41,7 +41,7 @@ export interface Tail {
 
 const TAIL_BYTES_MIN = 256;
 
-/** Bytes handed out earlier may still be read by a `Y.Doc`: a tail is left behind, never written over. */
+/** A `Y.Doc` may go on reading the bytes of updates it took: a folded tail is left behind, not written over. */
 export function emptyTail(): Tail {
   return { bytes: new Uint8Array(0), ends: [] };
 }
@@ -62,23 +62,18 @@ export function pushTail(tail: Tail, update: Uint8Array): void {
   tail.ends.push(to);
 }
 
-/** Takes the last update back. */
+/** Takes the last update back; no `Y.Doc` may have kept anything of it. */
 export function popTail(tail: Tail): void {
   tail.ends.pop();
-  // The bytes stay, and may be read by a Y.Doc still: the next push must not write over them.
-  tail.bytes = tail.bytes.slice(0, tailBytes(tail));
 }
 
 export function tailUpdate(tail: Tail, index: number): Uint8Array {
   return tail.bytes.subarray(index === 0 ? 0 : tail.ends[index - 1]!, tail.ends[index]!);
 }
 
-/** Counts in what the spans add; those that begin beyond what is known wait for what is between. */
+/** Counts in the spans of an update that is seamless (`fit.ts`). */
 export function advance(known: Map<number, number>, { spans }: ScannedUpdate): void {
-  for (const { client, from, to } of spans) {
-    const clock = known.get(client) ?? 0;
-    if (from <= clock && clock < to) known.set(client, to);
-  }
+  for (const { client, to } of spans) if (to > (known.get(client) ?? 0)) known.set(client, to);
 }
 
 export function noteDeletes(deleted: Deleted, { deletes }: ScannedUpdate): void {

@@ -1,5 +1,6 @@
 /**
- * Updates whose effect only Yjs can tell are tried on the document, and taken back when they turn out to be what may not enter.
+ * Updates whose effect only Yjs can tell: they are tried on the document, and taken back when they turn out to be what may
+ * not enter.
  */
 import type * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
@@ -11,8 +12,8 @@ import { deletesSomething, popTail, pushTail, type Ydoc } from './state.ts';
 import type { Vector } from './vector.ts';
 
 /**
- * Takes an update whose effect only Yjs can tell: it waits for others, sets some free, or may nest too deeply. A refusal leaves the
- * document as it was.
+ * Takes an update that waits for others, sets some free, overlaps, or may nest too deeply. A refusal leaves the document as
+ * it was.
  * @returns 'unchanged' when everything in it was here or waiting already.
  * @throws AppError YJS_UPDATE_INVALID
  */
@@ -28,7 +29,8 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate,
     takeBack(doc, before, null);
     throw invalidUpdate(String(error.facts.reason));
   }
-  // If it only waits, the Y.Doc is good again without it; else it must be built anew, and a flood would make that the price of a message.
+  // If it only waits, the Y.Doc is good again without it; else it must be built anew, and a flood would make that the price
+  // of a message.
   const onlyWaits = !deletes && isSameVector(before.known, doc.known);
   if (onlyWaits && isSamePending(before, ydoc)) {
     takeBack(doc, before, ydoc);

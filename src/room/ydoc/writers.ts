@@ -1,8 +1,9 @@
 /**
  * Who writes as which Yjs client, so that two sessions with one client id are noticed instead of losing what the second types.
  *
- * A session is never refused for sending another's structs (people forward what they have): only for sending something *else* at the
- * same clock while the other writer is live, or for using up a live writer's clocks with content that is deleted already.
+ * A session is never refused for sending another's structs (people forward what they have): only for sending something *else*
+ * at the same clock while the other writer is live, or for using up a live writer's clocks with content that is deleted
+ * already.
  */
 import { AppError } from '../../base/errors.ts';
 import { invalidUpdate } from './byte-reader.ts';
@@ -78,8 +79,8 @@ function recordStruct(writer: Writer, live: readonly number[], at: number, struc
 }
 
 /**
- * Whether a struct begins where a remembered one began and is another. Lengths may differ, since replicas merge and split structs;
- * what a struct stands beside never changes, and content of equal length must be equal.
+ * Whether a struct begins where a remembered one began and is another. Lengths may differ, since replicas merge and split
+ * structs; what a struct stands beside never changes, and content of equal length must be equal.
  */
 function contradicts({ ring, written }: Writer, live: readonly number[]): boolean {
   const end = Math.min(ring.length, NUMBERS * written);

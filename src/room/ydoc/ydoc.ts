@@ -63,7 +63,8 @@ export function acceptUpdate(doc: Ydoc, update: Uint8Array, from: Sender, limits
   if (from.session !== null) checkDeletedAdvance(doc.known, scanned, limits);
   checkWriters(doc.writers, scanned.spans, doc.known, from, limits);
   if (isHere(doc, scanned)) return UNCHANGED;
-  // A plain update changes this very map, any other leaves it behind: what was known before is told from it while that is still so.
+  // A plain update changes this very map, any other leaves it behind: what was known before is told from it while that is
+  // still so.
   const { known } = doc;
   const isShallow = doc.nestingBound + scanned.nestedTypes <= limits.nestingMax;
   const isPlain = isShallow && doc.pendingBytes === 0 && isReady(known, scanned, reach);
@@ -75,7 +76,10 @@ export function acceptUpdate(doc: Ydoc, update: Uint8Array, from: Sender, limits
   return { changed: true, journal: update };
 }
 
-/** Takes an update from the journal: it was accepted once, so nothing is refused. @throws AppError ROOM_UNREADABLE if Yjs cannot read it. */
+/**
+ * Takes an update from the journal: it was accepted once, so nothing is refused.
+ * @throws AppError ROOM_UNREADABLE if Yjs cannot read it.
+ */
 export function replayUpdate(doc: Ydoc, update: Uint8Array): void {
   const scanned = scanStored(update);
   pushTail(doc.tail, update);

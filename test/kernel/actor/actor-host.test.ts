@@ -6,7 +6,9 @@ import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
 class Recorder implements Actor<string> {
   readonly heard: string[] = [];
   idle = false;
+  breaks = false;
   stopped: (() => void) | null = null;
+  failed: ((error: Error) => void) | null = null;
 
   async act(command: string): Promise<unknown> {
     this.heard.push(command);
@@ -17,6 +19,7 @@ class Recorder implements Actor<string> {
   }
   tick(): void {
     this.heard.push('tick');
+    if (this.breaks) throw new Error('broken');
   }
   drop(): void {
     this.heard.push('drop');
@@ -25,8 +28,9 @@ class Recorder implements Actor<string> {
     return this.idle;
   }
   stop(): Promise<void> {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       this.stopped = resolve;
+      this.failed = reject;
     });
   }
 }
@@ -145,4 +149,70 @@ test('[AH8] a worker that lost its lease drops all actors, and tells them', asyn
   host.dropAll();
   expect(loads[0]!.actor.heard).toEqual(['1', 'drop']);
   expect(host.size).toBe(0);
+});
+
+test('[AH9] closing waits for an actor that was being stopped already', async () => {
+  const { host, loads, clock } = aHost();
+  const first = host.ask('a', '1');
+  loads[0]!.ready();
+  await first;
+  loads[0]!.actor.idle = true;
+  clock.advance(1_000);
+  let isClosed = false;
+  const closed = host.close().then(() => (isClosed = true));
+  await settled();
+  expect(isClosed).toBe(false);
+  loads[0]!.actor.stopped!();
+  await closed;
+});
+
+test('[AH10] an actor that cannot be stopped in order is reported, and the others are stopped all the same', async () => {
+  const { host, loads, errors } = aHost();
+  const answers = [host.ask('a', '1'), host.ask('b', '1'), host.ask('c', '1')];
+  loads[0]!.ready();
+  loads[1]!.ready();
+  await settled();
+  let isClosed = false;
+  const closed = host.close().then(() => (isClosed = true));
+  await settled();
+  const reason = new Error('the database is away');
+  loads[0]!.actor.failed!(reason);
+  await settled();
+  expect(isClosed).toBe(false);
+  expect(loads[1]!.actor.stopped).not.toBeNull(); // stopped beside the one that still loads, not after it
+  loads[1]!.actor.stopped!();
+  loads[2]!.ready();
+  await Promise.all(answers);
+  await settled();
+  loads[2]!.actor.stopped!();
+  await closed;
+  expect(errors).toEqual([reason]);
+});
+
+test('[AH11] an actor that breaks in its tick is reported; the others have theirs', async () => {
+  const { host, loads, clock, errors } = aHost();
+  const answers = [host.ask('a', '1'), host.ask('b', '1')];
+  for (const load of loads) load.ready();
+  await Promise.all(answers);
+  loads[0]!.actor.breaks = true;
+  clock.advance(1_000);
+  expect(errors).toHaveLength(1);
+  expect(loads[1]!.actor.heard).toEqual(['1', 'tick']);
+});
+
+test('[AH12] what is told to an actor on its way down wakes nobody; behind a question it is heard in order', async () => {
+  const { host, loads, clock } = aHost();
+  const first = host.ask('a', '1');
+  loads[0]!.ready();
+  await first;
+  loads[0]!.actor.idle = true;
+  clock.advance(1_000);
+  expect(host.tell('a', 'nobody hears')).toBe(false);
+  const joined = host.ask('a', 'join');
+  expect(host.tell('a', 'leave')).toBe(true);
+  loads[0]!.actor.stopped!();
+  await settled();
+  loads[1]!.ready();
+  await joined;
+  expect(loads[1]!.actor.heard).toEqual(['join', 'leave']);
 });

@@ -296,7 +296,7 @@ describe('ops that come again', () => {
     );
   });
 
-  test('[ST13] a CREATE whose node is gone makes it anew; under an object or map its sender gets it twice, and a snapshot', () => {
+  test('[ST13] a CREATE whose node is gone makes it anew; under an object or map its sender gets it twice', () => {
     for (const parentId of ['1:0', '1:1']) {
       const storage = furnished();
       const op = createRegister('2:0', '2:0', parentId, 'k', 1);
@@ -307,18 +307,26 @@ describe('ops that come again', () => {
         forwards: [untagged(op)],
         journal: [op],
         rejected: [],
-        needsRepair: true,
+        needsRepair: false,
       });
       expect(ids(storage)).toContain('2:0');
     }
   });
 
-  test('[ST13] in a list its sender gets it once, and a snapshot', () => {
+  test('[ST13] in a list its sender gets it once', () => {
     const storage = furnished();
     send(storage, deleteNode('3:0', '1:4'));
     const op = createRegister('2:0', '1:4', '1:2', '!!', 'b');
-    expect(send(storage, op)).toMatchObject({ replies: [op], forwards: [untagged(op)], needsRepair: true });
+    expect(send(storage, op)).toMatchObject({ replies: [op], forwards: [untagged(op)], needsRepair: false });
     expect(toJson(storage)).toMatchObject({ list: ['a', 'b', 'c'] });
+  });
+
+  test('[ST13] a CREATE of an earlier connection is told twice too, known to be back or not', () => {
+    const op = createMap('1:9', '1:9', 'root', 'new');
+    expect(send(emptyStorage(), updateObject('4:0', 'root', {}), op)).toMatchObject({
+      replies: [{}, op, untagged(op)],
+      needsRepair: true,
+    });
   });
 
   test('[ST14] an op of an earlier connection is applied again, echoed and forwarded, and its sender gets a snapshot', () => {

@@ -1,51 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import * as Y from 'yjs';
-import { AppError, type ErrorCode } from '../../../src/base/errors.ts';
+import { AppError } from '../../../src/base/errors.ts';
 import { readYdocJson } from '../../../src/room/ydoc/json.ts';
 import { YDOC_LIMITS } from '../../../src/room/ydoc/limits.ts';
-import {
-  acceptUpdate,
-  emptyYdoc,
-  encodeYdoc,
-  missingFor,
-  replayUpdate,
-  snapshotHash,
-  stateVector,
-  type Ydoc,
-  ydocBytes,
-} from '../../../src/room/ydoc/ydoc.ts';
+import { acceptUpdate, emptyYdoc, type Ydoc } from '../../../src/room/ydoc/ydoc.ts';
 import {
   aClient,
   acceptAll,
   block,
   bytes,
   collected,
-  docOf,
   entry,
+  expectRefused,
   from,
   gap,
-  hashOf,
   string,
   stringAfter,
   typing,
 } from './builders.ts';
-
-/** Refuses, and is what it was. */
-function expectRefused(doc: Ydoc, update: Uint8Array, reason: RegExp | ErrorCode, session: string | null = 'attacker'): void {
-  const before = [hashOf(docOf(encodeYdoc(doc))), stateVector(doc), ydocBytes(doc)];
-  let thrown: unknown;
-  try {
-    acceptUpdate(doc, update, from(session));
-  } catch (error) {
-    thrown = error;
-  }
-  expect(thrown).toBeInstanceOf(AppError);
-  if (reason instanceof RegExp) {
-    expect((thrown as AppError).code).toBe('YJS_UPDATE_INVALID');
-    expect((thrown as AppError).facts.reason).toMatch(reason);
-  } else expect((thrown as AppError).code).toBe(reason);
-  expect([hashOf(docOf(encodeYdoc(doc))), stateVector(doc), ydocBytes(doc)]).toEqual(before);
-}
 
 describe('[YD3] counts', () => {
   test('a declared count of structs allocates nothing: 7 bytes that cost Yjs 232 MB', () => {
@@ -293,100 +265,5 @@ describe('[YD7] bytes that are no update', () => {
     expect(() => acceptUpdate(emptyYdoc(), whole, from('one'), { ...limits, documentBytesMax: whole.length + 1 })).toThrow(
       /document with this update is larger/,
     );
-  });
-});
-
-describe('[YD8] updates that wait', () => {
-  test('a flood out of order is held up to the bound, then refused, at a few milliseconds a message', () => {
-    const limits = { ...YDOC_LIMITS, pendingBytesMax: 16 * 1024 };
-    const doc = emptyYdoc();
-    const early = typing(1, 'x'.repeat(601)).slice(1);
-    const filler = 'y'.repeat(200);
-    let refused = 0;
-    const tookMs: number[] = [];
-    for (let index = early.length - 1; index >= 0; index -= 1) {
-      const update = index % 2 === 0 ? early[index]! : block(1000 + index, 1, string(filler));
-      const startedMs = performance.now();
-      try {
-        acceptUpdate(doc, update, from('flood'), limits);
-      } catch (error) {
-        expect((error as AppError).facts.reason).toMatch(/waits for updates that have not come/);
-        refused += 1;
-      }
-      tookMs.push(performance.now() - startedMs);
-      expect(doc.pendingBytes).toBeLessThanOrEqual(limits.pendingBytesMax);
-    }
-    expect(refused).toBeGreaterThan(200);
-    expect(refused).toBeLessThan(600);
-    // The middle one: the machine is shared, and pauses are not ours.
-    expect(tookMs.sort((one, other) => one - other)[300]).toBeLessThan(20);
-    acceptAll(doc, typing(2, 'others go on'));
-    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'others go on' });
-  });
-
-  test('a flood of deletions of what is not here is held to the same bound', () => {
-    const limits = { ...YDOC_LIMITS, pendingBytesMax: 1_000 };
-    const doc = emptyYdoc();
-    acceptAll(doc, typing(2, 'text'));
-    const flood = (client: number): Uint8Array =>
-      bytes(0, 1, client, 100, ...Array.from({ length: 100 }, (_, index) => bytes(2 * index, 1)));
-    const outcomes = Array.from({ length: 20 }, (_, index) => {
-      try {
-        return acceptUpdate(doc, flood(100 + index), from('flood'), limits).changed;
-      } catch (error) {
-        return (error as AppError).code;
-      }
-    });
-    expect(outcomes[0]).toBe(true);
-    expect(outcomes.at(-1)).toBe('YJS_UPDATE_INVALID');
-    expect(doc.pendingBytes).toBeLessThanOrEqual(1_000);
-    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'text' });
-  });
-
-  test('an overlap with collected structs, on which Yjs throws, is refused and forgotten', () => {
-    const doc = emptyYdoc();
-    acceptUpdate(doc, block(3, 0, string('abc'), collected(2)), from('one'));
-    const overlap = block(3, 4, bytes(8, 1, 'list', 2, 126, 126));
-    expect(() => Y.applyUpdate(docOf(encodeYdoc(doc)), overlap)).toThrow(TypeError);
-    expectRefused(doc, overlap, /Yjs says/, 'one');
-    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'abc' });
-  });
-
-  test("what waits cannot make someone else's update fail: it is dropped, live and in recovery", () => {
-    const doc = emptyYdoc();
-    const journal = [
-      block(3, 0, string('abc')),
-      // It waits for the victim's clock 1, and by then what stands before its second half is collected.
-      block(3, 3, stringAfter(77, 0, 'zz')),
-      block(3, 3, collected(1)),
-      block(77, 0, string('victim')),
-    ];
-    acceptAll(doc, journal.slice(0, 3), 'attacker');
-    expect(doc.pendingBytes).toBeGreaterThan(0);
-    expect(acceptUpdate(doc, journal[3]!, from('victim')).changed).toBe(true);
-    const recovered = emptyYdoc();
-    for (const update of journal) replayUpdate(recovered, update);
-    for (const each of [doc, recovered]) {
-      expect(each.pendingBytes).toBe(0);
-      expect(readYdocJson(each, { formatting: 'plain' })).toEqual({ text: 'abcvictim' });
-    }
-    expect(snapshotHash(doc)).toBe(snapshotHash(recovered));
-  });
-
-  test('what Yjs takes but cannot collect leaves the document readable', () => {
-    const doc = emptyYdoc();
-    const updates = [
-      // A map in the root; an entry; what follows that entry holds two values, which a deletion then splits.
-      block(1, 0, bytes(7 | 0x20, 1, 'map', 'in', 1)),
-      block(1, 1, bytes(8 | 0x20, 0, 1, 0, 'key', 1, 126)),
-      block(1, 2, bytes({ byte: 8 | 0x80 }, 1, 1, 2, 126, 126)),
-      bytes(0, 1, 1, 1, 3, 1),
-      bytes(0, 1, 1, 1, 0, 1),
-    ];
-    acceptAll(doc, updates);
-    const peer = new Y.Doc();
-    expect(() => Y.transact(peer, () => updates.map((update) => Y.applyUpdate(peer, update)))).toThrow('Unexpected case');
-    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ map: {} });
-    expect(missingFor(doc, Uint8Array.of(0)).length).toBeGreaterThan(2);
   });
 });

@@ -1,8 +1,9 @@
 /** What the Yjs tests are made of: hand-written V1 bytes, seeded chance, and clients that edit everything Yjs can hold. */
 import * as encoding from 'lib0/encoding';
+import { expect } from 'vitest';
 import * as Y from 'yjs';
 import { sha256Base64 } from '../../../src/base/sha256.ts';
-import { acceptUpdate, type Sender, type Ydoc } from '../../../src/room/ydoc/ydoc.ts';
+import { acceptUpdate, encodeYdoc, type Sender, stateVector, type Ydoc, ydocBytes } from '../../../src/room/ydoc/ydoc.ts';
 
 /** Everybody is live; nobody is anybody else. */
 export function from(session: string | null, live: (session: string) => boolean = () => true): Sender {
@@ -56,6 +57,15 @@ export function typing(clientID: number, text: string): Uint8Array[] {
 
 export function acceptAll(doc: Ydoc, updates: readonly Uint8Array[], session: string | null = 'session'): void {
   for (const update of updates) acceptUpdate(doc, update, from(session));
+}
+
+/** The document refuses the update for that reason, and is what it was. */
+export function expectRefused(doc: Ydoc, update: Uint8Array, reason: RegExp, session: string | null = 'attacker'): void {
+  const state = (): unknown => [hashOf(docOf(encodeYdoc(doc))), stateVector(doc), ydocBytes(doc)];
+  const before = state();
+  const facts = { reason: expect.stringMatching(reason) };
+  expect(() => acceptUpdate(doc, update, from(session))).toThrow(expect.objectContaining({ code: 'YJS_UPDATE_INVALID', facts }));
+  expect(state()).toEqual(before);
 }
 
 export function hashOf(ydoc: Y.Doc): string {

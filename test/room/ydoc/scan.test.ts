@@ -19,12 +19,6 @@ test('[YD2] a scan tells what an update holds, what it needs and what it deletes
   expect(scanned.needs).toEqual(new Map([[8, 7]]));
   expect(scanned.deletes).toEqual([5, 0, 1, 5, 3, 7]);
   expect(update.slice(scanned.deletesAt)).toEqual(bytes(1, 5, 2, 0, 1, 3, 4));
-  expect(scanned.isEmpty).toBe(false);
-});
-
-test('[YD2] an empty update is empty, and one that deletes nothing new is not', () => {
-  expect(scanUpdate(bytes(0, 0)).isEmpty).toBe(true);
-  expect(scanUpdate(bytes(0, 1, 5, 1, 0, 1)).isEmpty).toBe(false);
 });
 
 test('[YD5] types in a root are not counted as nested, those that may lie deeper are', () => {

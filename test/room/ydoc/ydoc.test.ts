@@ -87,6 +87,13 @@ describe('a live update', () => {
     expect(json(doc)).toEqual({ text: 'bc!' });
   });
 
+  test('[YD10] from two clients that wait for each other waits for ever, and is not counted', () => {
+    const doc = emptyYdoc();
+    acceptUpdate(doc, bytes(2, 1, 2, 0, stringAfter(1, 0, 'b'), 1, 1, 0, stringAfter(2, 0, 'a'), 0), from('one'));
+    expect(stateVector(doc)).toEqual(NOTHING);
+    expect(doc.pendingBytes).toBeGreaterThan(0);
+  });
+
   test('[YD11] of one client may hold what another wrote, in one message', () => {
     const one = aClient(1);
     const two = aClient(2);
@@ -225,17 +232,22 @@ describe('the snapshot hash', () => {
     expect(loaded.live).toBeNull();
   });
 
-  test('[YD16] stays that of the clients when formats become redundant: the server tidies nothing by itself', () => {
-    const { ydoc, sent } = aClient(7);
-    const text = new Y.Text();
-    ydoc.getMap('map').set('text', text);
-    text.insert(0, 'plain and bold', {});
-    text.format(4, 6, { bold: true });
-    text.format(5, 3, { bold: null });
-    text.delete(3, 8);
+  test('[YD16] formats that became redundant are left to the clients: the server deletes nothing by itself', () => {
+    const one = aClient(1);
+    one.ydoc.getMap('map').set('text', new Y.Text('both make this bold'));
+    const two = aClient(2);
+    Y.applyUpdate(two.ydoc, one.sent[0]!, 'remote');
+    for (const { ydoc } of [one, two]) (ydoc.getMap('map').get('text') as Y.Text).format(0, 9, { bold: true });
+    const sent = [...one.sent, ...two.sent];
+    const tidied = new Y.Doc();
+    for (const update of sent) Y.applyUpdate(tidied, update);
+    expect(Y.decodeUpdate(Y.encodeStateAsUpdate(tidied)).ds.clients.size).toBe(1);
     const doc = emptyYdoc();
-    acceptAll(doc, sent);
-    expect(snapshotHash(doc)).toBe(hashOf(ydoc));
+    for (const update of sent) {
+      acceptUpdate(doc, update, from('one'));
+      snapshotHash(doc);
+    }
+    expect(Y.decodeUpdate(encodeYdoc(doc)).ds.clients.size).toBe(0);
   });
 });
 

@@ -1,9 +1,8 @@
-/** The contract's tables Storage and Yjs, the JSON Patch rules and the states of Room Storage, row by row, over HTTP. @see contract.test.ts */
+/** The contract's table Storage, the JSON Patch rules and the states of Room Storage, row by row, over HTTP. @see contract.test.ts */
 import { describe, expect, test } from 'vitest';
-import * as Y from 'yjs';
 import { at, contractOf, nothing, refusal } from '../support/e2e/contract.ts';
 import { enterRaw, type RawClient } from '../support/e2e/raw-client.ts';
-import { aServer, freshRoomId, isExternal } from '../support/e2e/server.ts';
+import { aServer, isExternal } from '../support/e2e/server.ts';
 
 /** An external server has the spelling that the SDKs expect. */
 const KIND = isExternal ? 'liveblocksType' : 'serviceType';
@@ -150,7 +149,7 @@ describe('reading and filling Storage', () => {
     expect((await initialize(roomId, FURNISHED)).status).toBe(200);
   });
 
-  test('[contract: Room Storage] initialising and deleting disconnect all who are connected, so that they come back; nothing else does', async () => {
+  test('[contract: Room Storage none, initialize] [contract: Room Storage has data, delete] initialising and deleting disconnect all who are connected, so that they come back; nothing else does', async () => {
     const roomId = await aRoom();
     const enterTwo = () => Promise.all(['al', 'bo'].map((userId) => enterRaw(server, { roomId, userId })));
     const codes = (clients: readonly RawClient[]) => Promise.all(clients.map(async ({ closed }) => (await closed).code));
@@ -360,162 +359,29 @@ describe('PATCH /rooms/{roomId}/storage/json-patch', () => {
   });
 });
 
-describe('limits of Storage bodies', () => {
-  test('[contract: POST /rooms/{roomId}/storage] row 61: a value of 2 Mi characters is stored; a body of 10 MiB is read, one byte more is 413', async () => {
+describe('limits of Storage', () => {
+  test('[contract: POST /rooms/{roomId}/storage] row 61: a text and the plain values of an object have 2 Mi characters each, not one more', async () => {
     const roomId = await aRoom();
-    const longest = 'x'.repeat(2_097_152 - '{"a":""}'.length);
-    expect((await initialize(roomId, node('LiveObject', { a: longest }))).status).toBe(200);
+    const x = (length: number) => 'x'.repeat(length);
+    const plain = 2_097_152 - 10; // quotes, braces and commas count
+    expect(refusal(await initialize(roomId, node('LiveObject', { a: x(plain + 1) })))).toContain(
+      "'/data/a' is longer than 2097152",
+    );
+    const tooLong = node('LiveObject', { text: node('LiveText', x(2_097_153)) });
+    expect(refusal(await initialize(roomId, tooLong))).toContain("'/data/text/data' is longer than 2097152");
+    const longest = node('LiveObject', { a: x(plain), text: node('LiveText', [[x(2_097_152)]]) });
+    expect(await initialize(roomId, longest)).toMatchObject({ status: 200, json: longest });
+  });
+
+  test('[contract: PATCH /rooms/{roomId}/storage/json-patch] a body of 10 MiB is read, one byte more is 413', async () => {
+    const roomId = await aRoom();
     const padded = (bytes: number) => {
-      const body = JSON.stringify([{ op: 'add', path: '/b', value: '' }]);
+      const body = JSON.stringify([{ op: 'add', path: '/b', value: 1 }]);
       return call(`PATCH ${at(roomId)}/storage/json-patch`, { body: body + ' '.repeat(bytes - body.length) });
     };
-    expect(await padded(10_485_760)).toEqual(nothing(200));
     expect(refusal(await padded(10_485_761))).toBe('413 PAYLOAD_TOO_LARGE The body is larger than 10485760 bytes.');
-    expect(await stored(roomId, 'json')).toEqual({ a: longest, b: '' });
-  });
-});
-
-describe('Yjs', () => {
-  const put = (roomId: string, body: Uint8Array | string, { query = '', contentType = 'application/octet-stream' } = {}) =>
-    call(`PUT ${at(roomId)}/ydoc${query}`, { body, contentType });
-  const json = async (roomId: string, query = '') => (await call(`GET ${at(roomId)}/ydoc${query}`)).json;
-  const binary = async (roomId: string, query = '') =>
-    new Uint8Array(
-      await (
-        await fetch(`${server.url}/v2${at(roomId)}/ydoc-binary${query}`, {
-          headers: { authorization: `Bearer ${server.secretKey}` },
-        })
-      ).arrayBuffer(),
-    );
-  const docOf = (update: Uint8Array) => {
-    const doc = new Y.Doc();
-    Y.applyUpdate(doc, update);
-    return doc;
-  };
-
-  /** One root of every type. */
-  function furnishedDoc(): Y.Doc {
-    const doc = new Y.Doc();
-    doc.getText('text').insert(0, 'bold', { bold: true });
-    doc.getText('text').insert(4, ' plain', { bold: null });
-    doc.getMap('map').set('a', { b: [1, null] });
-    doc.getMap('map').set('inner', new Y.Text('nested'));
-    doc.getArray('array').push([1, 'two', new Y.Map([['x', true]])]);
-    const paragraph = new Y.XmlElement('p');
-    paragraph.setAttribute('class', 'x');
-    paragraph.insert(0, [new Y.XmlText('one')]);
-    doc.getXmlFragment('fragment').insert(0, [paragraph]);
-    return doc;
-  }
-
-  async function aRoomWith(doc: Y.Doc): Promise<string> {
-    const roomId = await aRoom();
-    expect(await put(roomId, Y.encodeStateAsUpdate(doc))).toEqual(nothing(200));
-    return roomId;
-  }
-
-  test('[contract: GET /rooms/{roomId}/ydoc] every root as JSON, its type inferred; formatting turns texts into inserts', async () => {
-    const roomId = await aRoomWith(furnishedDoc());
-    const plain = {
-      text: 'bold plain',
-      map: { a: { b: [1, null] }, inner: 'nested' },
-      array: [1, 'two', { x: true }],
-      fragment: '<p class="x">one</p>',
-    };
-    const bold = [{ insert: 'bold', attributes: { bold: true } }, { insert: ' plain' }];
-    const formatted = { ...plain, text: bold, map: { ...plain.map, inner: [{ insert: 'nested' }] } };
-    for (const query of ['', '?formatting=false']) expect(await json(roomId, query)).toEqual(plain);
-    for (const query of ['?formatting', '?formatting=', '?formatting=true']) expect(await json(roomId, query)).toEqual(formatted);
-    expect(await json(roomId, '?key=text')).toBe('bold plain');
-    expect(await json(roomId, '?key=text&formatting')).toEqual(bold);
-    expect(await json(roomId, '?key=none')).toBe(null);
-  });
-
-  test.each([
-    ['map', 'ymap', { a: { b: [1, null] }, inner: 'nested' }],
-    ['text', 'ytext', 'bold plain'],
-    ['text', 'yxmltext', '<bold>bold</bold> plain'],
-    ['fragment', 'yxmlfragment', '<p class="x">one</p>'],
-    ['array', 'yarray', [1, 'two', { x: true }]],
-    ['none', 'ymap', {}],
-    ['none', 'ytext', ''],
-    ['none', 'yarray', []],
-  ])('[contract: GET /rooms/{roomId}/ydoc] the key %s read as %s', async (key, type, value) => {
-    const roomId = await aRoomWith(furnishedDoc());
-    expect(await json(roomId, `?key=${key}&type=${type}`)).toEqual(value);
-  });
-
-  test('[contract: GET /rooms/{roomId}/ydoc] row 92: a type says nothing without a key; an unknown one is refused either way', async () => {
-    const roomId = await aRoomWith(furnishedDoc());
-    expect(await json(roomId, '?type=yarray')).toEqual(await json(roomId));
-    const allowed =
-      "422 UNPROCESSABLE_ENTITY Value at key 'type' must be 'ymap', 'ytext', 'yxmltext', 'yxmlfragment' or 'yarray'.";
-    for (const query of ['?key=text&type=ystring', '?type=ystring', '?key=text&type='])
-      expect(refusal(await call(`GET ${at(roomId)}/ydoc${query}`))).toBe(allowed);
-    expect(refusal(await call(`GET ${at(roomId)}/ydoc?formatting=yes`))).toContain(
-      "Value at key 'formatting' must be true or false.",
-    );
-  });
-
-  test('[contract: GET /rooms/{roomId}/ydoc] [contract: GET /rooms/{roomId}/ydoc-binary] row 95: what is not there is {} and two zero bytes', async () => {
-    const roomId = await aRoom();
-    expect(await json(roomId)).toEqual({});
-    expect([...(await binary(roomId))]).toEqual([0, 0]);
-    expect([...(await binary(roomId, '?guid=unknown'))]).toEqual([0, 0]);
-  });
-
-  test('[contract: PUT /rooms/{roomId}/ydoc] merges an update into what is there, once however often it comes, and each guid apart', async () => {
-    const doc = furnishedDoc();
-    const roomId = await aRoomWith(doc);
-    const edit = new Y.Doc();
-    edit.getText('other').insert(0, 'x');
-    for (const _ of [1, 2]) expect(await put(roomId, Y.encodeStateAsUpdate(edit))).toEqual(nothing(200));
-    Y.applyUpdate(doc, Y.encodeStateAsUpdate(edit));
-    expect(docOf(await binary(roomId)).toJSON()).toEqual(docOf(Y.encodeStateAsUpdate(doc)).toJSON());
-    expect(Object.keys(await json(roomId)).sort()).toEqual(['array', 'fragment', 'map', 'other', 'text']);
-
-    const sub = new Y.Doc();
-    sub.getText('sub').insert(0, 'below');
-    expect(await put(roomId, Y.encodeStateAsUpdate(sub), { query: '?guid=g-1' })).toEqual(nothing(200));
-    expect(
-      docOf(await binary(roomId, '?guid=g-1'))
-        .getText('sub')
-        .toString(),
-    ).toBe('below');
-    expect(docOf(await binary(roomId)).share.has('sub')).toBe(false);
-    expect([...(await binary(roomId, '?guid=g-2'))]).toEqual([0, 0]);
-  });
-
-  test('[contract: PUT /rooms/{roomId}/ydoc] rows 12, 93 and 94: JSON is 415, garbage and an empty body are 422, and nothing changes', async () => {
-    const roomId = await aRoomWith(furnishedDoc());
-    const before = await binary(roomId);
-    for (const contentType of ['application/json', 'text/plain', 'multipart/form-data'])
-      expect(refusal(await put(roomId, '{}', { contentType }))).toContain('415 UNSUPPORTED_MEDIA_TYPE');
-    for (const garbage of [new Uint8Array([1]), new Uint8Array(100).fill(255), new TextEncoder().encode('{"a":1}')])
-      expect(refusal(await put(roomId, garbage))).toContain('422 YJS_UPDATE_INVALID The Yjs update was refused: ');
-    expect(refusal(await put(roomId, new Uint8Array()))).toContain('422 UNPROCESSABLE_ENTITY The body is missing');
-    expect([...(await binary(roomId))]).toEqual([...before]);
-  });
-
-  test('[contract: PUT /rooms/{roomId}/ydoc] an update of 20 MiB is looked at, one byte more is 413', async () => {
-    const roomId = await aRoom();
-    expect(refusal(await put(roomId, new Uint8Array(20_971_520)))).toContain('422 YJS_UPDATE_INVALID');
-    expect(refusal(await put(roomId, new Uint8Array(20_971_521)))).toBe(
-      '413 PAYLOAD_TOO_LARGE The body is larger than 20971520 bytes.',
-    );
-  });
-
-  test('[contract: PUT /rooms/{roomId}/ydoc] a missing room is 404', async () => {
-    expect(refusal(await put(freshRoomId('missing'), new Uint8Array(2)))).toContain('404 ROOM_NOT_FOUND');
-  });
-
-  test('[contract: GET /rooms/{roomId}/ydoc-binary] the whole document as one update, in bytes', async () => {
-    const doc = furnishedDoc();
-    const roomId = await aRoomWith(doc);
-    const answer = await call(`GET ${at(roomId)}/ydoc-binary`);
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/octet-stream']);
-    const copy = docOf(await binary(roomId));
-    expect(Y.encodeStateVector(copy)).toEqual(Y.encodeStateVector(doc));
-    expect(copy.getXmlFragment('fragment').toString()).toBe('<p class="x">one</p>');
+    expect(await stored(roomId, 'json')).toEqual({});
+    expect(await padded(10_485_760)).toEqual(nothing(200));
+    expect(await stored(roomId, 'json')).toEqual({ b: 1 });
   });
 });

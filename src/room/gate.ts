@@ -1,0 +1,62 @@
+/**
+ * What may be told only once it is durable: it waits here, in order, for the version it was decided at (design §4, the gate).
+ *
+ * It knows neither journal nor sockets. How much waits is counted, because an answer can be as large as the room.
+ */
+import type { AppError } from '../base/errors.ts';
+
+export interface Gated {
+  readonly release: () => void;
+  /** What happens instead when the room is lost first. */
+  readonly refuse?: (error: AppError) => void;
+  /** About how much memory it holds. */
+  readonly bytes?: number;
+}
+
+export class Gate {
+  #durable: number;
+  #waiting: (Gated & { readonly version: number })[] = [];
+  #bytes = 0;
+
+  /** @param durable the version that is in the journal already */
+  constructor(durable: number) {
+    this.#durable = durable;
+  }
+
+  get durable(): number {
+    return this.#durable;
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Releases at once what is durable; versions never fall, so nothing overtakes. */
+  pass(version: number, gated: Gated): void {
+    if (this.#durable >= version) {
+      gated.release();
+      return;
+    }
+    this.#waiting.push({ version, ...gated });
+    this.#bytes += gated.bytes ?? 0;
+  }
+
+  open(durable: number): void {
+    this.#durable = durable;
+    let count = 0;
+    while (count < this.#waiting.length && this.#waiting[count]!.version <= durable) count += 1;
+    for (const { release, bytes } of this.#waiting.splice(0, count)) {
+      this.#bytes -= bytes ?? 0;
+      release();
+    }
+  }
+
+  refuseAll(error: AppError): void {
+    this.#bytes = 0;
+    for (const { refuse } of this.#waiting.splice(0)) refuse?.(error);
+  }
+}

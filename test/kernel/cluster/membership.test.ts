@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { systemRandom } from '../../../src/base/clock.ts';
+import { AppError } from '../../../src/base/errors.ts';
+import { silentLog } from '../../../src/base/observe.ts';
+import { LEASE } from '../../../src/kernel/cluster/lease.ts';
+import { Membership } from '../../../src/kernel/cluster/membership.ts';
+import type { Query, Sql } from '../../../src/kernel/persistence/sql.ts';
+import { manualClock } from '../../support/manual-clock.ts';
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A worker whose database answers, is away, or holds its answers back. */
+async function aWorker() {
+  const clock = manualClock();
+  const heard: string[] = [];
+  const held: (() => void)[] = [];
+  const database = { mode: 'answers' as 'answers' | 'away' | 'holds' };
+  const query = async <Row>({ text }: Query<Row>): Promise<Row[]> => {
+    heard.push(text.trim().split(/\s+/, 3).join(' '));
+    if (database.mode === 'away') throw new AppError('DATABASE_UNAVAILABLE');
+    if (database.mode === 'holds') await new Promise<void>((resolve) => held.push(resolve));
+    return [{}] as Row[];
+  };
+  const db: Sql = { query, transaction: (work) => work(db) };
+  let lapses = 0;
+  const membership = await Membership.join({
+    db,
+    clock,
+    random: systemRandom,
+    log: silentLog,
+    address: 'test:1',
+    onLapsed: () => (lapses += 1),
+  });
+  return { membership, clock, heard, held, database, lapses: () => lapses };
+}
+
+test('[MB1] a worker whose lease lapsed drops its actors first, and goes on under a new incarnation when the database is back', async () => {
+  const { membership, clock, database, lapses } = await aWorker();
+  const before = membership.incarnation;
+  database.mode = 'away';
+  clock.advance(LEASE.servesForMs);
+  expect(lapses()).toBe(1);
+  expect(membership.isStanding).toBe(false);
+  await settled();
+  database.mode = 'answers';
+  clock.advance(500);
+  await settled();
+  expect(membership.isStanding).toBe(true);
+  expect(membership.incarnation).not.toBe(before);
+});
+
+test('[MB2] a worker that leaves while a new lease is on its way gives that one up too', async () => {
+  const { membership, clock, database, held, heard } = await aWorker();
+  database.mode = 'holds';
+  clock.advance(LEASE.servesForMs);
+  expect(heard.at(-1)).toBe('insert into worker_lease');
+  const left = membership.leave();
+  database.mode = 'answers';
+  for (const answer of held.splice(0)) answer();
+  await left;
+  await settled();
+  expect(heard.at(-1)).toBe('update worker_lease set'); // fenced by itself
+  expect(membership.isStanding).toBe(false);
+  const count = heard.length;
+  clock.advance(10_000);
+  await settled();
+  expect(heard).toHaveLength(count);
+});
+
+test('[MB3] a worker can leave while the database is away: its lease ends by itself', async () => {
+  const { membership, clock, database, heard } = await aWorker();
+  database.mode = 'away';
+  await membership.leave();
+  expect(membership.isStanding).toBe(false);
+  const count = heard.length;
+  clock.advance(10_000);
+  await settled();
+  expect(heard).toHaveLength(count);
+});

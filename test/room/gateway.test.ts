@@ -1,0 +1,206 @@
+import { expect, test } from 'vitest';
+import { AppError } from '../../src/base/errors.ts';
+import { asRoomId, asSessionId } from '../../src/base/ids.ts';
+import { silentLog } from '../../src/base/observe.ts';
+import type { SocketHandler } from '../../src/kernel/transport/server.ts';
+import { FULL_ACCESS, type Permissions } from '../../src/protocol/permissions.ts';
+import { type Admission, Gateway } from '../../src/room/gateway.ts';
+import type { Command } from '../../src/room/shapes.ts';
+import { READER } from '../support/a-room.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const MIB = 1024 * 1024;
+
+interface Door {
+  admit(over?: Partial<Admission>): void;
+  refuse(error: AppError): void;
+}
+
+/** A gateway whose door and room answer when told. */
+function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: number } = {}) {
+  const clock = manualClock();
+  const doors: Door[] = [];
+  const told: Command[] = [];
+  const asked: { command: Command; answer: (value: unknown) => void }[] = [];
+  const gateway = new Gateway({
+    clock,
+    workerName: 'w',
+    log: silentLog,
+    limits: {
+      connectionsMax: 100,
+      messagesPerSecondMax: 10,
+      messagesBurstMax: 20,
+      sendBytesSoftMax: 1_000,
+      sendBytesHardMax: 2_000,
+      idleMs: 60_000,
+      ...limits,
+    },
+    rooms: {
+      ask: (_, command) => new Promise((answer) => asked.push({ command, answer })),
+      tell: (_, command) => void told.push(command) === undefined,
+    },
+    admit: () =>
+      new Promise((resolve, reject) =>
+        doors.push({
+          admit: (over = {}) =>
+            resolve({
+              roomId: asRoomId('room'),
+              userId: 'ann',
+              info: null,
+              permissions: FULL_ACCESS,
+              expiresAtMs: Number.POSITIVE_INFINITY,
+              ...over,
+            }),
+          refuse: reject,
+        }),
+      ),
+  });
+  const open = (path = '/v8', query = 'roomId=room&tok=t') => {
+    const sent: (string | Uint8Array)[] = [];
+    const closes: number[] = [];
+    const wire = { bufferedBytes: 0 };
+    const handler: SocketHandler = gateway.accept(
+      { path, query, headers: {}, remoteAddress: '1.2.3.4' },
+      {
+        send: (frame) => sent.push(frame) > 0 && closes.length === 0,
+        cork: (writes) => writes(),
+        close: (code) => void closes.push(code),
+        bufferedBytes: () => wire.bufferedBytes,
+      },
+    );
+    return { handler, sent, closes, wire };
+  };
+  const enter = async () => {
+    const socket = open();
+    doors.at(-1)!.admit();
+    await settled();
+    asked.at(-1)!.answer({ actor: 1 });
+    await settled();
+    return socket;
+  };
+  return { gateway, clock, doors, told, asked, open, enter };
+}
+
+const permits = (told: readonly Command[]): Permissions[] =>
+  told.flatMap((command) => (command.type === 'session.permit' ? [command.permissions] : []));
+
+test('[GW1] frames that come before the room is entered wait in order, bounded in number and in bytes', async () => {
+  const { open, doors, asked, told } = aGateway({ messagesBurstMax: 1_000 });
+  const patient = open();
+  patient.handler.message('[{"type":200}]');
+  patient.handler.message('[{"type":103,"event":1}]');
+  doors[0]!.admit();
+  await settled();
+  expect(told).toEqual([]);
+  asked[0]!.answer({ actor: 1 });
+  await settled();
+  expect(told.map(({ type }) => type)).toEqual(['storage.fetch', 'event.broadcast']);
+
+  const chatty = open();
+  for (let frame = 0; frame < 100; frame += 1) chatty.handler.message('[]');
+  expect(chatty.closes).toEqual([]);
+  chatty.handler.message('[]');
+  expect(chatty.closes).toEqual([4000]);
+
+  const large = open();
+  large.handler.message(new Uint8Array(10 * MIB));
+  expect(large.closes).toEqual([]);
+  large.handler.message(new Uint8Array(1));
+  expect(large.closes).toEqual([4000]);
+});
+
+test('[GW2] the rate counts messages, however they are packed in frames, and pings too', async () => {
+  const { enter } = aGateway();
+  const packed = await enter();
+  packed.handler.message(JSON.stringify(Array(20).fill({ type: 103, event: 1 })));
+  expect(packed.closes).toEqual([]);
+  packed.handler.message('[{"type":103,"event":1}]');
+  expect(packed.closes).toEqual([1008]);
+
+  const pinging = await enter();
+  for (let ping = 0; ping < 20; ping += 1) pinging.handler.message('ping');
+  expect(pinging.sent.filter((frame) => frame === 'pong')).toHaveLength(20);
+  pinging.handler.message('ping');
+  expect(pinging.closes).toEqual([1008]);
+});
+
+test('[GW3] who pings and never reads is closed as a slow reader', async () => {
+  const { enter } = aGateway();
+  const socket = await enter();
+  socket.wire.bufferedBytes = 2_001;
+  socket.handler.message('ping');
+  expect(socket.sent).toEqual([]);
+  expect(socket.closes).toEqual([1013]);
+});
+
+test('[GW4] nothing of a frame reaches the room once the connection is closed in the middle of it', async () => {
+  const { enter, told, gateway } = aGateway();
+  const socket = await enter();
+  const push = told.push.bind(told);
+  told.push = (...commands) => {
+    const size = push(...commands);
+    if (commands[0]?.type === 'event.broadcast') gateway.closeSessions([asSessionId('w-1')], new AppError('KICKED'));
+    return size;
+  };
+  socket.handler.message('[{"type":103,"event":1},{"type":103,"event":2}]');
+  expect(told.map(({ type }) => type)).toEqual(['event.broadcast', 'session.leave']);
+});
+
+test('[GW5] accesses that change while a client is let in by the old ones are looked at again', async () => {
+  const { open, doors, asked, gateway } = aGateway();
+  open();
+  gateway.reconsider(asRoomId('room')); // its admission may have read what was there before
+  doors[0]!.admit();
+  await settled();
+  expect(asked).toEqual([]);
+  doors[1]!.admit({ permissions: READER });
+  await settled();
+  expect(asked).toMatchObject([{ command: { type: 'session.join', newcomer: { permissions: READER } } }]);
+});
+
+test('[GW6] of two looks at the accesses, the later one counts, whichever answers first', async () => {
+  const { enter, doors, told, gateway } = aGateway();
+  await enter();
+  gateway.reconsider(asRoomId('room'));
+  gateway.reconsider(asRoomId('room'));
+  doors[2]!.admit({ permissions: READER });
+  await settled();
+  doors[1]!.admit({ permissions: FULL_ACCESS });
+  await settled();
+  expect(permits(told)).toEqual([READER]);
+});
+
+test('[GW7] a client that goes while it waits leaves nothing behind', async () => {
+  const { open, doors, asked, told, gateway } = aGateway();
+  const early = open();
+  early.handler.closed(1006, '');
+  doors[0]!.admit();
+  await settled();
+  expect(asked).toEqual([]);
+  const later = open();
+  doors[1]!.admit();
+  await settled();
+  later.handler.closed(1006, '');
+  expect(told).toEqual([{ type: 'session.leave', sessionId: 'w-2' }]); // the join is on its way: this follows it
+  expect(gateway.size).toBe(0);
+});
+
+test('[GW8] 4109 comes at the moment the token expires and not before, also when that is years away', async () => {
+  const { open, doors, asked, clock } = aGateway();
+  const expiring = async (afterMs: number) => {
+    const socket = open();
+    doors.at(-1)!.admit({ expiresAtMs: clock.nowMs() + afterMs });
+    await settled();
+    asked.at(-1)!.answer({ actor: 1 });
+    await settled();
+    return socket;
+  };
+  const soon = await expiring(5_000);
+  const far = await expiring(50 * 365 * 86_400_000);
+  clock.advance(4_999);
+  expect(soon.closes).toEqual([]);
+  clock.advance(1);
+  expect(soon.closes).toEqual([4109]);
+  expect(far.closes).toEqual([]);
+});
