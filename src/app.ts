@@ -4,6 +4,7 @@
  * Start goes from the ground up (database, rooms, server), stop the other way round.
  */
 
+import { probePort } from './adapters/listen-probe.ts';
 import { chooseServer } from './adapters/server-choice.ts';
 import { openDatabase } from './app/database.ts';
 import { keysFor } from './app/keys.ts';
@@ -31,6 +32,8 @@ export interface StartOptions {
 
 /** @throws StartRefused with one sentence for the person who starts it. */
 export async function startApp(settings: Settings, { log, onFatal }: StartOptions): Promise<App> {
+  const refusal = await probePort(settings.HOST, settings.PORT); // before a database is made for nothing
+  if (refusal !== null) throw refusal;
   const keys = await keysFor(settings);
   const makeServer = await chooseServer({ log });
   const database = await openDatabase(settings, { log, onFatal });

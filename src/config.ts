@@ -79,7 +79,11 @@ export const SETTINGS = {
     minimum: 64 * KIB,
     maximum: 100 * MIB,
   }),
-  BODY_BYTES_MAX: count('Longest JSON body of a request.', { default: 10 * MIB, minimum: 64 * KIB, maximum: 100 * MIB }),
+  BODY_BYTES_MAX: count('Longest JSON body of a request; events, Storage documents and Yjs updates have bounds of their own.', {
+    default: 10 * MIB,
+    minimum: 64 * KIB,
+    maximum: 100 * MIB,
+  }),
   PRESENCE_BYTES_MAX: count('Size of one presence update as JSON.', { default: 64 * KIB, minimum: KIB, maximum: MIB }),
   SEND_BUFFER_BYTES_MAX: count(
     'Bytes waiting for a slow reader before its socket is closed; it comes back and reads the state afresh.',
@@ -102,7 +106,11 @@ export const SETTINGS = {
       maximum: 3_600,
     },
   ),
-  IDLE_ROOM_SECONDS: count('How long a room that everybody left stays in memory.', { default: 60, minimum: 1, maximum: 86_400 }),
+  IDLE_ROOM_SECONDS: count('How long a room that everybody left, or that was prewarmed, stays in memory.', {
+    default: 60,
+    minimum: 10,
+    maximum: 86_400,
+  }),
   SNAPSHOT_AFTER_CHANGES: count(
     'Changes of a room after which its state is saved whole; the journal covers what came since. Fewer: more writes, faster start of a room.',
     {

@@ -16,23 +16,21 @@ const cursor = (index: number): ServerMessage => ({
   data: { cursor: { x: index, y: 200 } },
   targetActor: null,
 });
-const update: ServerMessage = { type: 'ydoc.update', guid: '', update: new Uint8Array(30).fill(1) };
+const update = (index: number): ServerMessage => ({ type: 'ydoc.update', guid: '', update: new Uint8Array(30).fill(index) });
 
 describe.each([1, 10, PEOPLE])('%i of 50 speak in one turn', (speakers) => {
   const turnOf = (kind: 'sdk' | 'yjs', messageOf: (index: number) => ServerMessage): (() => void) => {
     const room = fullRoom(PEOPLE, kind);
+    const messages = Array.from({ length: speakers }, (_, index) => messageOf(index));
     const fanout = new Fanout({ room, deliver: () => undefined, soon: () => undefined });
     return () => {
       for (let index = 0; index < speakers; index += 1) {
-        fanout.send({ allBut: person(index) }, messageOf(index), room.decision + 1);
+        fanout.send({ allBut: person(index) }, messages[index]!, room.decision + 1);
       }
       fanout.flush();
     };
   };
 
   bench('cursors, to SDK clients', turnOf('sdk', cursor));
-  bench(
-    'Yjs updates, to y-websocket clients',
-    turnOf('yjs', () => update),
-  );
+  bench('Yjs updates, to y-websocket clients', turnOf('yjs', update));
 });

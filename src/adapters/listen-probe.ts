@@ -1,4 +1,7 @@
-/** Why a server could not listen, in one sentence: uWebSockets.js only says that it could not, so the system is asked once more. */
+/**
+ * Whether a port can be had, and if not why, in one sentence. Asked before anything slow is started, and again when uWebSockets.js, which
+ * only says that it could not listen, has failed.
+ */
 import { createServer } from 'node:net';
 import { StartRefused } from '../base/start-refused.ts';
 
@@ -8,16 +11,19 @@ export function listenRefused(host: string, port: number, error: unknown): Start
   return new StartRefused(sentence(host, port, code ?? String(error)), { cause: error });
 }
 
-/** Tries the same port in the plain way; the reason is in what comes back. */
-export function whyNotListening(host: string, port: number): Promise<StartRefused> {
+/** Takes the port in the plain way and gives it back; null when nothing stands against it. */
+export function probePort(host: string, port: number): Promise<StartRefused | null> {
   return new Promise((resolve) => {
     const probe = createServer();
     probe.once('error', (error) => resolve(listenRefused(host, port, error)));
-    probe.listen({ host, port, exclusive: true }, () => {
-      const refusal = new StartRefused(`port ${port} of ${host} could not be had; it is free again now.`, { cause: null });
-      probe.close(() => resolve(refusal));
-    });
+    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve(null)));
   });
+}
+
+/** The reason for a failure that gave none. */
+export async function whyNotListening(host: string, port: number): Promise<StartRefused> {
+  const freeAgain = `port ${port} of ${host} could not be had; it is free again now.`;
+  return (await probePort(host, port)) ?? new StartRefused(freeAgain, { cause: null });
 }
 
 function sentence(host: string, port: number, code: string): string {

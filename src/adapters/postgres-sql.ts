@@ -63,7 +63,9 @@ export function openPostgres({
     types: { getTypeParser },
   });
   // Whoever uses the connection gets the error too, from its statement; without these listeners Node would end the process.
-  pool.on('connect', (client) => client.on('error', (error) => log.warn({ err: error }, 'database connection lost')));
+  pool.on('connect', (client) =>
+    client.on('error', (error) => log[pool.ending ? 'debug' : 'warn']({ err: error }, 'database connection lost')),
+  );
   pool.on('error', (error) => log.debug({ err: error }, 'idle database connection removed'));
   return new PooledSql(pool);
 }

@@ -10,6 +10,8 @@ import type { Sql } from '../kernel/persistence/sql.ts';
 
 export interface Database {
   readonly db: Sql;
+  /** Connections of their own for leases, claims and the journal: no load of reads may keep a lease from being renewed. */
+  readonly authority: Sql;
   /** Only this process can be using it: the lock on DATA_DIR proves it. */
   readonly isPrivate: boolean;
   close(): Promise<void>;
@@ -17,6 +19,8 @@ export interface Database {
 
 /** A migration may wait for another worker's, and rewrite a table. */
 const MIGRATION_MS_MAX = 600_000;
+/** One for the journal's batch on its way, one for the lease, one for claims and snapshots. */
+const AUTHORITY_POOL_MAX = 3;
 
 export async function openDatabase(
   { DATABASE_URL, DATABASE_POOL_MAX, DATA_DIR }: Settings,
@@ -34,11 +38,12 @@ export async function openDatabase(
     throw error;
   }
   const db = openPostgres({ url, poolMax: DATABASE_POOL_MAX, log });
+  const authority = openPostgres({ url, poolMax: AUTHORITY_POOL_MAX, log });
   const close = async (): Promise<void> => {
-    await db.close();
+    await Promise.all([db.close(), authority.close()]);
     await embedded?.stop();
   };
-  return { db, isPrivate: embedded !== null, close };
+  return { db, authority, isPrivate: embedded !== null, close };
 }
 
 async function migrateAt(url: string, log: Log): Promise<void> {

@@ -1,7 +1,7 @@
 /** The rooms of this worker and the sockets that lead to them: ownership, journal, snapshots, actors, gateway. */
 import { join } from 'node:path';
 import { DiskBlobs } from '../adapters/disk-blobs.ts';
-import { systemClock, systemRandom } from '../base/clock.ts';
+import { isoFromMs, systemClock, systemRandom } from '../base/clock.ts';
 import { asRoomId, newId, type RoomId } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
@@ -9,9 +9,10 @@ import { createRoomOnEntry, findRoomForEntry, touchLastConnection } from '../fea
 import { admit, makeTokenVerifier, tokenKeyFrom, type VerifyToken } from '../features/tokens/queries.ts';
 import { ActorHost } from '../kernel/actor/actor-host.ts';
 import { Membership } from '../kernel/cluster/membership.ts';
+import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
-import { Gateway, type GatewayLimits } from '../room/gateway.ts';
+import { Gateway, type GatewayDeps, type GatewayLimits } from '../room/gateway.ts';
 import { loadRoom } from '../room/load-room.ts';
 import type { RoomPolicy } from '../room/room-actor.ts';
 import type { Command, RoomDoor } from '../room/shapes.ts';
@@ -42,9 +43,9 @@ interface StartRooms {
   readonly publicUrl: () => string;
 }
 
-export async function startRooms({ settings, log, keys, database: { db, isPrivate }, publicUrl }: StartRooms): Promise<Rooms> {
+export async function startRooms({ settings, log, keys, database, publicUrl }: StartRooms): Promise<Rooms> {
+  const { db, authority, isPrivate } = database;
   const clock = systemClock;
-  const nowIso = (): string => new Date(clock.nowMs()).toISOString();
   const blobs = new DiskBlobs({
     directory: join(settings.DATA_DIR, 'blobs'),
     publicUrl,
@@ -52,8 +53,8 @@ export async function startRooms({ settings, log, keys, database: { db, isPrivat
     clock,
     random: systemRandom,
   });
-  const journal = new SqlJournal({ db, clock, log });
-  const snapshots = new SqlSnapshots({ db, blobs, journal, log });
+  const journal = new SqlJournal({ db: authority, clock, log });
+  const snapshots = new SqlSnapshots({ db: authority, blobs, journal, log });
   const host = new ActorHost<Command>({
     clock,
     waitingMax: WAITING_PER_ROOM_MAX,
@@ -61,7 +62,7 @@ export async function startRooms({ settings, log, keys, database: { db, isPrivat
     load: (key, onLost) => loadRoom(roomDeps, asRoomId(key), onLost),
   });
   const ownership = await Membership.join({
-    db,
+    db: authority,
     clock,
     random: systemRandom,
     log,
@@ -81,16 +82,7 @@ export async function startRooms({ settings, log, keys, database: { db, isPrivat
     rooms: host,
     log,
     limits: gatewayLimits(settings),
-    admit: async (target) => {
-      const admission = await admit(target, {
-        verifyToken,
-        publicKey: keys.publicKey,
-        findRoom: (roomId) => findRoomForEntry(db, roomId),
-        createRoom: (room) => createRoomOnEntry(db, { ...room, nowIso: nowIso() }),
-      });
-      await touchLastConnection(db, { roomId: admission.roomId, nowIso: nowIso() });
-      return admission;
-    },
+    admit: admission({ db, verifyToken, publicKey: keys.publicKey }),
   });
   const roomDeps = {
     clock,
@@ -123,6 +115,20 @@ export async function startRooms({ settings, log, keys, database: { db, isPrivat
       journal.close();
       await ownership.leave();
     },
+  };
+}
+
+/** Who comes in, checked against the room as it is in the database now. */
+function admission({ db, ...deps }: { db: Sql; verifyToken: VerifyToken; publicKey: string }): GatewayDeps['admit'] {
+  const nowIso = (): string => isoFromMs(systemClock.nowMs());
+  return async (target) => {
+    const admitted = await admit(target, {
+      ...deps,
+      findRoom: (roomId) => findRoomForEntry(db, roomId),
+      createRoom: (room) => createRoomOnEntry(db, { ...room, nowIso: nowIso() }),
+    });
+    await touchLastConnection(db, { roomId: admitted.roomId, nowIso: nowIso() });
+    return admitted;
   };
 }
 

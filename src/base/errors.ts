@@ -159,12 +159,49 @@ export const ERRORS = {
       `Operation ${facts.index} (${facts.op} at ${quote(facts.path)}) failed: ${facts.reason}. Nothing was changed.`,
     suggestion: 'Read the document again and build the patch from what it holds now.',
   },
+  INVALID_SCHEMA: {
+    status: 422,
+    close: 4000,
+    retry: false,
+    message: (facts) =>
+      `The schema is not valid at line ${facts.line}, column ${facts.column}: expected ${facts.expected}, found ${facts.found}.`,
+    suggestion: 'Check the format of the schema, and that the body is a string.',
+  },
+  SCHEMA_NOT_FOUND: {
+    status: 404,
+    close: 4001,
+    retry: false,
+    message: (facts) => `The schema ${quote(facts.id)} does not exist.`,
+    suggestion: 'Check the ID; it is the name of the schema, @ and its version.',
+  },
+  SCHEMA_FROZEN: {
+    status: 403,
+    close: 4001,
+    retry: false,
+    message: (facts) => `The schema ${quote(facts.id)} is attached to a room and cannot be changed or deleted.`,
+    suggestion: 'Detach it from all rooms first.',
+  },
+  SCHEMA_NOT_COMPATIBLE: {
+    status: 409,
+    close: 4000,
+    retry: false,
+    message: (facts) => `The Storage of the room does not match the schema ${quote(facts.id)}: ${facts.reason}.`,
+    suggestion: 'Change the Storage where the message says, or attach another schema.',
+  },
   YJS_UPDATE_INVALID: {
     status: 422,
     close: 4000,
     retry: false,
     message: (facts) => `The Yjs update was refused: ${facts.reason}.`,
     suggestion: 'Send an update in the V1 encoding, as Y.encodeStateAsUpdate makes it.',
+  },
+  YJS_UPDATE_EARLY: {
+    status: 422,
+    close: 4000,
+    retry: false,
+    message: (facts) =>
+      `The Yjs update builds on others that have not come, and more than ${facts.pendingBytesMax} bytes would wait.`,
+    suggestion: 'Send the updates it builds on first, or the whole document.',
   },
   YJS_CLIENT_ID_IN_USE: {
     status: 409,

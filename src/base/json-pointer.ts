@@ -19,7 +19,7 @@ export function parsePointer(pointer: string, key: string): string[] {
   const segments = pointer.slice(1).split('/');
   if (segments.length > POINTER_SEGMENTS_MAX)
     throw valueAtKey(key, `is a JSON pointer of more than ${POINTER_SEGMENTS_MAX} segments`);
-  return segments.map((segment) => unescape(segment, key));
+  return segments.map((segment) => unescaped(segment, key));
 }
 
 /** One key or index as it stands in a pointer, its slash before it. */
@@ -27,7 +27,7 @@ export function pointerSegment(key: string | number): string {
   return `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-function unescape(segment: string, key: string): string {
+function unescaped(segment: string, key: string): string {
   if (/~(?![01])/.test(segment)) throw valueAtKey(key, 'is not a JSON pointer: ~ must be followed by 0 or 1');
   const plain = segment.replaceAll('~1', '/').replaceAll('~0', '~');
   if (isForbiddenKey(plain)) throw valueAtKey(key, `names the key "${plain}", which is not allowed`);

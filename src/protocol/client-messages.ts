@@ -9,6 +9,7 @@ import { fromBase64 } from '../base/binary.ts';
 import { parseBoundedJson } from '../base/bounded-json.ts';
 import { AppError } from '../base/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
+import { NAME_LENGTHS } from './names.ts';
 import { checkOps, type Op } from './storage-ops.ts';
 
 export type ClientMessage =
@@ -21,10 +22,8 @@ export type ClientMessage =
 
 /** Most messages in one frame. An SDK client sends a handful, or one for each Yjs transaction that a program made since its last frame. */
 const MESSAGES_PER_FRAME_MAX = 10_000;
-/** Longest guid of a subdocument; Yjs makes UUIDs. */
-const GUID_CHARACTERS_MAX = 128;
 
-const Guid = Type.Optional(Type.String({ maxLength: GUID_CHARACTERS_MAX }));
+const Guid = Type.Optional(Type.String({ maxLength: NAME_LENGTHS.guid }));
 
 const SHAPES = {
   100: Type.Object({ data: Type.Record(Type.String(), Type.Unknown()), targetActor: Type.Optional(Type.Integer()) }),

@@ -4,8 +4,8 @@ import { asRoomId, type RoomId } from '../base/ids.ts';
 import { isForbiddenKey } from '../base/json.ts';
 import { isStorableText } from '../base/text.ts';
 
-/** Longest names, in UTF-16 units as the SDK counts them (supplement 1.9; the organisation's is ours). */
-export const NAME_LENGTHS = { roomId: 128, userId: 128, groupId: 256, organizationId: 128 } as const;
+/** Longest names, in UTF-16 units as the SDK counts them (supplement 1.9; those of organisations and subdocuments are ours). */
+export const NAME_LENGTHS = { roomId: 128, userId: 128, groupId: 256, organizationId: 128, guid: 256 } as const;
 
 /** The organisation of rooms and tokens that name none (supplement 1.2). */
 export const DEFAULT_ORGANIZATION = 'default';
@@ -31,6 +31,7 @@ export function checkName(value: unknown, key: string, lengthMax: number): strin
 export function checkRoomId(value: unknown, key: string): RoomId {
   const name = checkName(value, key, NAME_LENGTHS.roomId);
   if (name.includes('*')) throw valueAtKey(key, 'may not hold an asterisk');
+  if (name === '.' || name === '..') throw valueAtKey(key, 'must not be a path that URLs take for a folder');
   if (CONTROL.test(name)) throw valueAtKey(key, 'may not hold control characters');
   return asRoomId(name);
 }

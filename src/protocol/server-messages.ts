@@ -43,7 +43,7 @@ export type ServerMessage =
   | { readonly type: 'ydoc.update'; readonly guid: string; readonly update: Uint8Array }
   /** Tells SDK clients what the document hashes to now; they call themselves synchronized when theirs is the same. */
   | { readonly type: 'ydoc.hash'; readonly guid: string; readonly hash: string }
-  /** Asks a y-websocket client for what this state vector lacks. */
+  /** Asks a client for what this state vector lacks. */
   | { readonly type: 'ydoc.question'; readonly guid: string; readonly vector: Uint8Array }
   | { readonly type: 'ydoc.denied'; readonly guid: string; readonly reason: string }
   /** y-protocols awareness states, for y-websocket clients; SDK clients see the same as presence. */
@@ -97,6 +97,7 @@ export function encodeForSdk(message: ServerMessage): string | null {
     case 'ydoc.hash':
       return encodeYdoc({ ...message, update: EMPTY_UPDATE, isSync: false, stateVector: null });
     case 'ydoc.question':
+      return encodeYdoc({ ...message, update: EMPTY_UPDATE, isSync: true, stateVector: toBase64(message.vector), hash: '' });
     case 'ydoc.denied':
     case 'awareness':
       return null;

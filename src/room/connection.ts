@@ -41,6 +41,7 @@ export class Connection implements SocketHandler {
   readonly #bucket: TokenBucket;
   readonly #budget: SendBudget;
   #phase: Phase = { name: 'waiting' };
+  #kind: SocketTarget['kind'] = 'sdk';
   /** What came before it had joined. */
   readonly #early = new BoundedQueue<string | Uint8Array>({ itemsMax: EARLY_FRAMES_MAX, bytesMax: EARLY_BYTES_MAX });
   /** The room it asks for, before it is known whether it may. */
@@ -74,6 +75,7 @@ export class Connection implements SocketHandler {
 
   /** Admits the client and joins its room, or closes the socket with the code of the refusal. Never rejects. */
   async enter(target: SocketTarget): Promise<void> {
+    this.#kind = target.kind;
     try {
       const admission = await this.#admitted(target);
       if (admission === null) return; // closed meanwhile
@@ -128,7 +130,7 @@ export class Connection implements SocketHandler {
   /** Closes with the code and the sentence of the refusal; what was sent before still arrives. */
   refuse(refusal: AppError): void {
     this.#leave();
-    this.#socket.close(refusal.close, refusal.message);
+    this.#socket.close(closeCodeFor(this.#kind, refusal.close), refusal.message);
   }
 
   send(frames: readonly OutFrame[]): void {
@@ -236,4 +238,11 @@ function yjsCommandOf(frame: YjsClientFrame, from: SessionId): Command {
     default:
       return frame satisfies never;
   }
+}
+
+/**
+ * What stops an SDK client for good is 4000–4099 (protocol 3.4); y-websocket stops at 4400–4499 and would knock for ever at any other.
+ */
+function closeCodeFor(kind: SocketTarget['kind'], code: number): number {
+  return kind === 'yjs' && code >= 4000 && code < 4100 ? code + 400 : code;
 }

@@ -75,7 +75,9 @@ export function decidePresenceSet(room: RoomState, { userId, data, info, ttlMs }
   }
   const effects: Effect[] = [];
   const session = known ?? addSession(room, { id, kind: 'rest', userId, info, permissions: FULL_ACCESS }, effects);
-  if (known === undefined) effects.push(joined(session));
+  const hasOtherInfo = JSON.stringify(session.info) !== JSON.stringify(info);
+  session.info = info;
+  if (known === undefined || hasOtherInfo) effects.push(joined(session)); // the only message that carries it
   session.presence = data;
   session.expiresAtMs = ctx.nowMs + ttlMs;
   effects.push(fullPresence(session, { to: { allBut: null }, targetActor: ALL_OTHERS }));

@@ -76,7 +76,7 @@ export function fullPresence(
 
 /** @throws AppError PAYLOAD_TOO_LARGE: everybody in the room holds the presence of everybody. */
 export function checkPresenceSize(data: JsonObject, { limits }: Pick<DecideContext, 'limits'>): void {
-  const bytes = JSON.stringify(data).length;
+  const bytes = Buffer.byteLength(JSON.stringify(data));
   if (bytes > limits.presenceBytesMax)
     throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The presence', bytesMax: limits.presenceBytesMax });
 }

@@ -28,7 +28,9 @@ export interface Newcomer {
   readonly permissions: Permissions;
 }
 
-export interface Session extends Newcomer {
+export interface Session extends Omit<Newcomer, 'info'> {
+  /** A presence set over REST may bring another one. */
+  info: JsonObject | null;
   /** The connection id that clients see; also the prefix of the node and op ids this client makes (protocol 4). */
   readonly actor: number;
   /** Number of the decision that let it in; it is sent what is decided later. */

@@ -14,12 +14,12 @@ const KEYS = { SECRET_KEY: 'sk_for_the_drain_test_only', PUBLIC_KEY: 'pk_for_the
 
 /** The database behind a cable that can be pulled. */
 async function aCable(url: string): Promise<{ url: string; pull(): void }> {
-  const target = new URL(url);
+  const path = `${new URL(url).searchParams.get('host')}/.s.PGSQL.5432`; // the embedded one listens on a file
   const ends = new Set<Socket>();
   let isPulled = false;
   const server = createServer((near) => {
     if (isPulled) return void near.destroy();
-    const far = connect(Number(target.port), target.hostname);
+    const far = connect({ path });
     for (const [end, other] of [
       [near, far],
       [far, near],
@@ -32,6 +32,7 @@ async function aCable(url: string): Promise<{ url: string; pull(): void }> {
   await once(server, 'listening');
   onTestFinished(() => void server.close());
   const cable = new URL(url);
+  cable.searchParams.delete('host');
   cable.hostname = '127.0.0.1';
   cable.port = String((server.address() as AddressInfo).port);
   const pull = (): void => {

@@ -217,10 +217,10 @@ describe('the y-websocket socket', () => {
     ['a state vector of chance bytes', frameOf([0, 0], new Uint8Array([255, 255, 255, 255, 15]))],
     ['awareness that is no JSON', frameOf([1], new Uint8Array([1, 1, 1, 3, 120, 120, 120]))],
     ['awareness of 5,000 clients', frameOf([1], awarenessOf(5_000))],
-  ])('[E2E-B7] %s closes with 4000 and a reason', async (_, frame) => {
+  ])('[E2E-B7] %s closes with 4400 and a reason', async (_, frame) => {
     const client = await enterYjs();
     client.send(frame);
-    expect(await client.closed).toEqual({ code: 4000, reason: expect.stringMatching(/\w/) });
+    expect(await client.closed).toEqual({ code: 4400, reason: expect.stringMatching(/\w/) });
     await bystanderIsFine();
   });
 });
@@ -233,7 +233,7 @@ describe('Yjs bombs', () => {
     expect(await sdk.closed).toMatchObject({ code: 4000 });
     const plain = await enterYjs();
     plain.send(frameOf([0, 2], update));
-    expect(await plain.closed).toMatchObject({ code: 4000 });
+    expect(await plain.closed).toMatchObject({ code: 4400 });
     const put = await ask(server, roomPath(roomId, '/ydoc'), {
       method: 'PUT',
       body: update,
@@ -251,7 +251,7 @@ describe('Yjs bombs', () => {
     expect(await sdk.closed).toMatchObject({ code: 4000 });
     const plain = await enterYjs();
     plain.send(frameOf([0, 2], update));
-    expect(await plain.closed).toMatchObject({ code: 4000 });
+    expect(await plain.closed).toMatchObject({ code: 4400 });
   });
 
   test('[E2E-B8] nobody may use up the clocks of a client that is writing: its next edit still counts', async () => {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import * as Y from 'yjs';
 import { at, contractOf, nothing, refusal } from '../support/e2e/contract.ts';
-import { aServer, freshRoomId } from '../support/e2e/server.ts';
+import { aServer } from '../support/e2e/server.ts';
 
 const server = await aServer();
 const { call, aRoom } = contractOf(server);
@@ -133,10 +133,6 @@ test('[contract: PUT /rooms/{roomId}/ydoc] an update of 20 MiB is looked at, one
   expect(refusal(await put(roomId, new Uint8Array(20_971_521)))).toBe(
     '413 PAYLOAD_TOO_LARGE The body is larger than 20971520 bytes.',
   );
-});
-
-test('[contract: PUT /rooms/{roomId}/ydoc] a missing room is 404', async () => {
-  expect(refusal(await put(freshRoomId('missing'), new Uint8Array(2)))).toContain('404 ROOM_NOT_FOUND');
 });
 
 test('[contract: GET /rooms/{roomId}/ydoc-binary] the whole document as one update, in bytes', async () => {

@@ -221,7 +221,7 @@ describe('y-websocket', () => {
     for (const params of [{}, { token: 'nonsense' }, { token: blind }] as Record<string, string>[]) {
       const editor = plainEditorWith(server, { roomId, params });
       await until('the server has refused', () => editor.network.closeCodes.length > 0);
-      expect(editor.network.closeCodes[0]).toBe(4001);
+      expect(editor.network.closeCodes[0]).toBe(4401);
       expect(editor.provider.synced).toBe(false);
       editor.provider.destroy();
     }

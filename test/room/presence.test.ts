@@ -91,3 +91,10 @@ test('[PR9] active users are listed with number, id and info', () => {
     },
   ]);
 });
+
+test('[PR10] setting it again with another userInfo tells everybody the new one', () => {
+  const room = aRoom('ann');
+  say(room, set, 1_000);
+  const told = messages(say(room, { ...set, info: { name: 'Robot' } }, 2_000));
+  expect(told[0]).toEqual({ type: 'user.joined', actor: 2, user: { id: 'bot', info: { name: 'Robot' }, scopes: ['*:write'] } });
+});

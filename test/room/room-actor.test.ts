@@ -372,3 +372,21 @@ test('[YH2] what peers are told of an update at once says nothing of what is sav
   expect(sent).toHaveLength(1);
   expect(sent[0]).toContain('"remoteSnapshotHash":""');
 });
+
+test('[YH3] an update too far ahead costs its client nothing: it is asked for what the server lacks, once that is durable', async () => {
+  const { actor, clock, appends, sent, closed } = withPeople(anActor({ pendingBytesMax: 10_000_000 }));
+  const doc = new Y.Doc();
+  const updates: Uint8Array[] = [];
+  doc.on('update', (update: Uint8Array) => updates.push(update));
+  for (let index = 0; index < 20; index += 1) doc.getMap('m').set(`key ${index}`, 'x'.repeat(60_000));
+  for (const update of updates.slice(1)) actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update });
+  clock.turn();
+  expect(closed).toEqual([]);
+  expect(sent).toEqual([]);
+  appends[0]!.answer('committed');
+  await settled();
+  appends[1]!.answer('committed');
+  await settled();
+  clock.turn();
+  expect(sent[0]).toMatch(/^ann \[\{"type":300,"update":"AAA=","isSync":true,"stateVector":"AA=="/);
+});

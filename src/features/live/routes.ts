@@ -105,7 +105,7 @@ export const broadcastEventRoute = route({
   async handle({ params, body }, { rooms, roomExists }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     if (!(await roomExists(roomId))) throw new AppError('ROOM_NOT_FOUND', { roomId });
-    rooms.tellIfAwake(roomId, { type: 'event.broadcast', from: null, event: body as Json }); // a sleeping room has nobody to hear it
+    await rooms.askIfAwake(roomId, { type: 'event.broadcast', from: null, event: body as Json }); // a sleeping room has nobody to hear it
   },
 });
 

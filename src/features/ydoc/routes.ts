@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import { AppError } from '../../base/errors.ts';
 import { type BoundRoute, bindRoute, bytes, empty, routeFor } from '../../kernel/transport/route.ts';
-import { checkRoomId } from '../../protocol/names.ts';
+import { checkRoomId, NAME_LENGTHS } from '../../protocol/names.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 
 export interface YdocDeps {
@@ -15,7 +15,9 @@ const UPDATE_BYTES_MAX = 20_971_520;
 const ROOT_GUID = '';
 
 const RoomParams = Type.Object({ roomId: Type.String() });
-const GuidQuery = Type.Object({ guid: Type.Optional(Type.String({ maxLength: 256, description: 'Of a subdocument.' })) });
+const GuidQuery = Type.Object({
+  guid: Type.Optional(Type.String({ maxLength: NAME_LENGTHS.guid, description: 'Of a subdocument.' })),
+});
 const JsonQuery = Type.Object({
   formatting: Type.Optional(Type.Boolean({ description: 'Texts with their formatting.' })),
   key: Type.Optional(Type.String({ description: 'Only what this key holds.' })),

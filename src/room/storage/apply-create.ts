@@ -38,7 +38,7 @@ function placeInList(storage: Storage, list: ListNode, op: CreateOp): ListPlace 
   const key = asPos(op.parentKey);
   switch (op.intent) {
     case 'set':
-      return placeBySet(storage, list, op);
+      return { key, fixes: clearForSet(storage, list, { key, deletedId: op.deletedId }) };
     case 'push': {
       const last = positionsOf(list).last();
       return { key: last !== undefined && key <= last ? makePosition(last) : key, fixes: [] };
@@ -49,15 +49,18 @@ function placeInList(storage: Storage, list: ListNode, op: CreateOp): ListPlace 
 }
 
 /**
- * Replaces the item it names, wherever in the list that is now, and takes the position it asks for. Whoever else is there goes too, and
- * everybody must be told: another client may hold a move of that item that it has not sent yet.
+ * Deletes the item that a set names, wherever in the list that is now. Whoever else holds the position will go too, and everybody must be
+ * told: another client may hold a move of that item that it has not sent yet.
  */
-function placeBySet(storage: Storage, list: ListNode, op: CreateOp): ListPlace {
-  const key = asPos(op.parentKey);
-  const replaced = op.deletedId === undefined ? undefined : storage.nodes.get(op.deletedId);
+function clearForSet(
+  storage: Storage,
+  list: ListNode,
+  { key, deletedId }: { readonly key: string; readonly deletedId: string | undefined },
+): Op[] {
+  const replaced = deletedId === undefined ? undefined : storage.nodes.get(deletedId);
   if (replaced?.parent === list) removeSubtree(storage, replaced);
   const displaced = list.children.get(key);
-  return { key, fixes: displaced === undefined ? [] : [{ type: OP.DELETE_CRDT, id: displaced.id }] };
+  return displaced === undefined ? [] : [{ type: OP.DELETE_CRDT, id: displaced.id }];
 }
 
 function contentOfCreate(op: CreateOp): Content {

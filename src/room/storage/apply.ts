@@ -59,7 +59,7 @@ export function applyOp(storage: Storage, op: Op, applied: Applied): Verdict {
       const fixes = verdict.fixes ?? [];
       applied.replies.push(verdict.op, ...fixes);
       applied.forwards.push(withoutOpId(verdict.op), ...fixes);
-      applied.journal.push(verdict.op);
+      applied.journal.push(verdict.journal ?? verdict.op);
       break;
     }
     case 'rejected':

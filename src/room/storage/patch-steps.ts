@@ -98,9 +98,9 @@ function rewriteText(step: Step, text: TextNode, value: Json): void {
   if (data === null) refuse(step, `a LiveText is replaced by ${TEXT_FORM}`);
   const operations: TextOperation[] = text.data.length === 0 ? [] : [{ type: 'delete', index: 0, length: textLength(text.data) }];
   let index = 0;
-  for (const [run, attributes] of data) {
-    operations.push({ type: 'insert', index, text: run, ...(attributes === undefined ? {} : { attributes }) });
-    index += run.length;
+  for (const [piece, attributes] of data) {
+    operations.push({ type: 'insert', index, text: piece, ...(attributes === undefined ? {} : { attributes }) });
+    index += piece.length;
   }
   run(step, [{ type: OP.UPDATE_TEXT, opId: step.ids.nextOpId(), id: text.id, baseVersion: text.version, ops: operations }]);
 }

@@ -72,6 +72,7 @@ export function applyJsonPatch(storage: Storage, patch: readonly PatchOperation[
   const spent = { changes: 0, characters: 0 };
   atomically(storage, () => {
     for (const [index, operation] of patch.entries()) applyStep({ storage, ids, applied, spent, index, operation });
+    return undefined;
   });
   return applied;
 }

@@ -14,32 +14,41 @@ const CHARACTERS_MAX = 1024 * 1024;
 const STORED_UPDATES_MAX = 100;
 const STORED_CHARACTERS_MAX = 64 * 1024;
 
-interface TextUpdate {
+/** One update, as it was applied and as its client sent it. */
+export interface AppliedUpdate {
+  readonly opId?: string | undefined;
+  /** The version that its client knew. */
+  readonly baseVersion: number;
   readonly operations: readonly TextOperation[];
+  /** What the client sent, unless that is what was applied. */
+  readonly sent?: readonly TextOperation[] | undefined;
+}
+
+interface Remembered extends AppliedUpdate {
   readonly characters: number;
 }
 
 export interface TextHistory {
   readonly opIds: RecentIds;
   /** Of consecutive versions, the last of which is the text's. */
-  readonly updates: TextUpdate[];
+  readonly updates: Remembered[];
   characters: number;
 }
 
 /** As JSON, in a snapshot. */
 export interface StoredHistory {
   readonly opIds: readonly string[];
-  readonly updates: readonly (readonly TextOperation[])[];
+  readonly updates: readonly AppliedUpdate[];
 }
 
 export function emptyHistory(): TextHistory {
   return { opIds: new RecentIds(UPDATES_MAX), updates: [], characters: 0 };
 }
 
-export function remember(history: TextHistory, opId: string | undefined, operations: readonly TextOperation[]): void {
-  if (opId !== undefined) history.opIds.add(opId);
-  const characters = JSON.stringify(operations).length;
-  history.updates.push({ operations, characters });
+export function remember(history: TextHistory, { opId, baseVersion, operations, sent }: AppliedUpdate): void {
+  if (opId !== undefined && !history.opIds.has(opId)) history.opIds.add(opId);
+  const characters = JSON.stringify([operations, sent]).length;
+  history.updates.push({ opId, baseVersion, operations, sent, characters });
   history.characters += characters;
   while (history.updates.length > UPDATES_MAX || history.characters > CHARACTERS_MAX)
     history.characters -= history.updates.shift()!.characters;
@@ -50,6 +59,16 @@ export function updatesSince(history: TextHistory, baseVersion: number, version:
   const missing = version - baseVersion;
   if (missing < 0 || missing > history.updates.length) return null;
   return history.updates.slice(history.updates.length - missing).map(({ operations }) => operations);
+}
+
+/** The last update with this op id, and what version it made of a text now at `version`; null when it is no longer known. */
+export function updateOf(
+  { updates }: TextHistory,
+  opId: string,
+  version: number,
+): { readonly update: AppliedUpdate; readonly version: number } | null {
+  const index = updates.findLastIndex((update) => update.opId === opId);
+  return index < 0 ? null : { update: updates[index]!, version: version - (updates.length - 1 - index) };
 }
 
 /** A copy to return to. */
@@ -65,11 +84,11 @@ export function storedHistory({ opIds, updates }: TextHistory): StoredHistory {
     if (characters > STORED_CHARACTERS_MAX) break;
     from -= 1;
   }
-  return { opIds: opIds.latest(), updates: updates.slice(from).map(({ operations }) => operations) };
+  return { opIds: opIds.latest(), updates: updates.slice(from).map(({ characters: _, ...update }) => update) };
 }
 
 export function loadHistory({ opIds, updates }: StoredHistory): TextHistory {
   const history = { ...emptyHistory(), opIds: new RecentIds(UPDATES_MAX, opIds) };
-  for (const operations of updates) remember(history, undefined, operations);
+  for (const update of updates) remember(history, update);
   return history;
 }

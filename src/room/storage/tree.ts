@@ -28,9 +28,9 @@ import {
   type TextNode,
 } from './nodes.ts';
 import { RecentIds } from './recent-ids.ts';
-import { copyOfHistory, loadHistory, remember, type StoredHistory, storedHistory } from './text-history.ts';
+import { type AppliedUpdate, copyOfHistory, loadHistory, remember, type StoredHistory, storedHistory } from './text-history.ts';
 
-/** Deleted ids that are remembered, to notice when one comes back (protocol 6.4). A forgotten one costs a client that repair, nothing else. */
+/** Deleted ids that are remembered, to notice when one comes back (protocol 6.2). A forgotten one may cost its client one stale key. */
 const DELETED_IDS_MAX = 10_000;
 
 export interface Storage {
@@ -38,13 +38,25 @@ export interface Storage {
   /** By id; a parent always comes before its children. */
   readonly nodes: Map<string, StorageNode>;
   readonly deletedIds: RecentIds;
-  /** What takes back the changes made so far, the last one first; null when nobody will ask. */
-  undo: (() => void)[] | null;
+  /** The changes made so far by what runs `atomically`; null when nobody will ask. */
+  changes: Change[] | null;
+}
+
+/** A member of an object, an item of a list or an entry of a map: what may hold a value or a node, or nothing. */
+export interface Slot {
+  readonly parent: ParentNode;
+  readonly key: string;
+}
+
+export interface Change {
+  /** Where something else stands since; null when only a node's own order or text changed. */
+  readonly slot: Slot | null;
+  takeBack(): void;
 }
 
 export function emptyStorage(): Storage {
   const root = newNode({ id: ROOT_ID, parent: null, key: '' }, { type: CRDT.OBJECT, data: {} }) as ObjectNode;
-  return { root, nodes: new Map([[ROOT_ID, root]]), deletedIds: new RecentIds(DELETED_IDS_MAX), undo: null };
+  return { root, nodes: new Map([[ROOT_ID, root]]), deletedIds: new RecentIds(DELETED_IDS_MAX), changes: null };
 }
 
 /** A root without keys counts as no Storage (supplement 1.4). */
@@ -52,17 +64,21 @@ export function isEmptyStorage({ root }: Storage): boolean {
   return root.data.size === 0 && root.children.size === 0;
 }
 
-/** Runs `work`, and takes back every change it made when it throws. */
-export function atomically(storage: Storage, work: () => void): void {
-  const undo: (() => void)[] = [];
-  storage.undo = undo;
+/**
+ * Runs `work`, and takes back every change it made when it throws or says so; `work` may look at the changes made so far. Within itself, the
+ * inner one takes back its own part.
+ */
+export function atomically(storage: Storage, work: (changes: readonly Change[]) => 'take back' | undefined): void {
+  const outer = storage.changes;
+  const changes = outer ?? [];
+  const before = changes.length;
+  storage.changes = changes;
+  let verdict: 'take back' | undefined = 'take back';
   try {
-    work();
-  } catch (error) {
-    for (const takeBack of undo.reverse()) takeBack();
-    throw error;
+    verdict = work(changes);
   } finally {
-    storage.undo = null;
+    if (verdict === 'take back') while (changes.length > before) changes.pop()!.takeBack();
+    storage.changes = outer;
   }
 }
 
@@ -71,9 +87,12 @@ export function insertNode(storage: Storage, place: Place, content: Content): vo
   const node = newNode(place, content);
   storage.nodes.set(node.id, node);
   attach(node);
-  storage.undo?.push(() => {
-    storage.nodes.delete(node.id);
-    detach(node);
+  storage.changes?.push({
+    slot: slotOf(node),
+    takeBack() {
+      storage.nodes.delete(node.id);
+      detach(node);
+    },
   });
 }
 
@@ -87,10 +106,18 @@ export function removeSubtree(storage: Storage, top: StorageNode): void {
     storage.deletedIds.add(node.id);
     if (isParent(node)) for (const child of node.children.values()) gone.push(child);
   }
-  storage.undo?.push(() => {
-    for (const node of gone) storage.nodes.set(node.id, node);
-    attach(top);
+  storage.changes?.push({
+    slot: slotOf(top),
+    takeBack() {
+      for (const node of gone) storage.nodes.set(node.id, node);
+      attach(top);
+    },
   });
+}
+
+/** The root is never made or removed, so whatever is has a parent. */
+function slotOf({ parent, key }: StorageNode): Slot {
+  return { parent: parent!, key };
 }
 
 /** Removes the child at a key or position, if there is one. */
@@ -103,7 +130,7 @@ export function removeChildAt(storage: Storage, parent: ParentNode, key: string)
 export function moveNode(storage: Storage, node: StorageNode, key: string): void {
   const before = node.key;
   rekey(node, key);
-  storage.undo?.push(() => rekey(node, before));
+  storage.changes?.push({ slot: null, takeBack: () => rekey(node, before) });
 }
 
 function rekey(node: StorageNode, key: string): void {
@@ -113,10 +140,11 @@ function rekey(node: StorageNode, key: string): void {
 }
 
 /** Sets the plain value of a key, or removes it when `value` is undefined. */
-export function setPlain(storage: Storage, { data }: ObjectNode, key: string, value: Json | undefined): void {
+export function setPlain(storage: Storage, parent: ObjectNode, key: string, value: Json | undefined): void {
+  const { data } = parent;
   const before = data.get(key);
   assign(data, key, value);
-  storage.undo?.push(() => assign(data, key, before));
+  storage.changes?.push({ slot: { parent, key }, takeBack: () => assign(data, key, before) });
 }
 
 function assign(data: Map<string, Json>, key: string, value: Json | undefined): void {
@@ -124,22 +152,19 @@ function assign(data: Map<string, Json>, key: string, value: Json | undefined): 
   else data.set(key, value);
 }
 
-export interface TextUpdate {
-  readonly opId: string | undefined;
-  readonly operations: readonly TextOperation[];
-  /** The text with `operations` applied. */
+/** The next version of a text: an update, and the text with it applied. */
+export interface TextUpdate extends AppliedUpdate {
   readonly data: LiveTextData;
 }
 
-/** The next version of a text. */
-export function updateText(storage: Storage, text: TextNode, { opId, operations, data }: TextUpdate): void {
-  if (storage.undo !== null) {
+export function updateText(storage: Storage, text: TextNode, { data, ...update }: TextUpdate): void {
+  if (storage.changes !== null) {
     const before = { data: text.data, version: text.version, history: copyOfHistory(text.history) };
-    storage.undo.push(() => Object.assign(text, before));
+    storage.changes.push({ slot: null, takeBack: () => void Object.assign(text, before) });
   }
   text.data = data;
   text.version += 1;
-  remember(text.history, opId, operations);
+  remember(text.history, update);
 }
 
 /** All nodes for a client's FETCH_STORAGE (protocol 4.4). */

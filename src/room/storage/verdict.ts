@@ -6,8 +6,11 @@ export type Verdict =
   | { readonly is: 'ignored' }
   /** A resent op whose effect is here already; `op` acknowledges it once more. */
   | { readonly is: 'known'; readonly op: Op }
-  /** `op` as it took effect; `fixes` are changes beyond it, for everybody; `revives`: it brought back an id that was deleted. */
-  | { readonly is: 'applied'; readonly op: Op; readonly fixes?: readonly Op[]; readonly revives?: boolean }
+  /**
+   * `op` as it took effect; `fixes` are changes beyond it, for everybody; `revives`: it brought back an id that was deleted; `journal`: the op
+   * with what only we need to know of it.
+   */
+  | { readonly is: 'applied'; readonly op: Op; readonly fixes?: readonly Op[]; readonly revives?: boolean; readonly journal?: Op }
   | { readonly is: 'rejected'; readonly reason: string };
 
 /** The op with the key it got; the op itself when that is the key it asked for. */

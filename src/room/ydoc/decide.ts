@@ -13,7 +13,7 @@ import { isHere } from './fit.ts';
 import { readYdocJson } from './json.ts';
 import { YDOC_LIMITS } from './limits.ts';
 import { scanUpdate } from './scan.ts';
-import { acceptUpdate, emptyYdoc, encodeYdoc, missingFor, snapshotHash, stateVector, type Ydoc } from './ydoc.ts';
+import { type Accepted, acceptUpdate, emptyYdoc, encodeYdoc, missingFor, snapshotHash, stateVector, type Ydoc } from './ydoc.ts';
 
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
 
@@ -39,8 +39,16 @@ export function decideYdocFetch(room: RoomState, { from, guid, vector }: Of<'ydo
 /** A y-websocket client is asked for what the server lacks as soon as it joins; it asks for its part itself. */
 export function askForYdoc(room: RoomState, session: Session): Effect[] {
   session.ydocs.add('');
-  const vector = stateVector(room.ydocs.get('') ?? emptyYdoc());
-  return [{ type: 'send', to: { only: session.id }, when: 'durable', message: { type: 'ydoc.question', guid: '', vector } }];
+  return [ask(session, '', room.ydocs.get('') ?? emptyYdoc())];
+}
+
+function ask(session: Session, guid: string, doc: Ydoc): Effect {
+  return {
+    type: 'send',
+    to: { only: session.id },
+    when: 'durable',
+    message: { type: 'ydoc.question', guid, vector: stateVector(doc) },
+  };
 }
 
 export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'ydoc.change'>, ctx: DecideContext): Effect[] {
@@ -51,7 +59,14 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
     return isHere(doc, scanUpdate(update, YDOC_LIMITS)) ? [] : refuse(session, guid);
   }
   checkYdocCount(room.ydocs, guid, ctx);
-  const { changed, journal } = acceptUpdate(doc, update, { session: from, isLive: (id) => room.sessions.has(asSessionId(id)) });
+  let accepted: Accepted;
+  try {
+    accepted = acceptUpdate(doc, update, { session: from, isLive: (id) => room.sessions.has(asSessionId(id)) });
+  } catch (error) {
+    if (session === null || !(error instanceof AppError) || error.code !== 'YJS_UPDATE_EARLY') throw error;
+    return [ask(session, guid, doc)]; // it answers with this update and all that it builds on
+  }
+  const { changed, journal } = accepted;
   const effects: Effect[] = [];
   if (changed) {
     room.ydocs.set(guid, doc);

@@ -15,7 +15,7 @@ import type { Vector } from './vector.ts';
  * Takes an update that waits for others, sets some free, overlaps, or may nest too deeply. A refusal leaves the document as
  * it was.
  * @returns 'unchanged' when everything in it was here or waiting already.
- * @throws AppError YJS_UPDATE_INVALID
+ * @throws AppError YJS_UPDATE_INVALID, or YJS_UPDATE_EARLY when more would wait than may
  */
 export function tryUpdate(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate, limits: YdocLimits): 'changed' | 'unchanged' {
   const before = stateBefore(doc);
@@ -38,7 +38,7 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate,
   }
   if (doc.pendingBytes > limits.pendingBytesMax && doc.pendingBytes > before.pendingBytes) {
     takeBack(doc, before, onlyWaits ? ydoc : null);
-    throw invalidUpdate(`it waits for updates that have not come, and more than ${limits.pendingBytesMax} bytes would wait`);
+    throw new AppError('YJS_UPDATE_EARLY', { pendingBytesMax: limits.pendingBytesMax });
   }
   doc.nestingBound += scanned.nestedTypes;
   if (doc.nestingBound > limits.nestingMax) doc.nestingBound = nestingOf(ydoc, limits.nestingMax);

@@ -145,6 +145,6 @@ describe('a group of changes', () => {
     const storage = furnished();
     atomically(storage, () => void send(storage, deleteKey('2:0', 'root', 'object')));
     expect(Object.keys(toJson(storage))).toEqual(['title', 'nothing', 'text', 'file']);
-    expect(storage.undo).toBeNull();
+    expect(storage.changes).toBeNull();
   });
 });

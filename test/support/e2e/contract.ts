@@ -44,6 +44,13 @@ export function refusal(answer: Answer): string {
   return `${status} ${json.error} ${json.message}`;
 }
 
+/** It is refused as malformed, by a message with this in it. */
+export function expectMalformed(answer: Answer, message: string): void {
+  const said = refusal(answer);
+  expect(said).toMatch(/^422 UNPROCESSABLE_ENTITY /);
+  expect(said).toContain(message);
+}
+
 /** An answer without a body. */
 export const nothing = (status: 200 | 204) => expect.objectContaining({ status, text: '' });
 

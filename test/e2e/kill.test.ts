@@ -1,0 +1,27 @@
+/** kill -9 under load, a few rounds of it; `npm run kill` does more (issue A, Durability). Runs the built server. */
+import '../fuzz/sdk-guard.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { KillRun, lineOf } from '../kill/rounds.ts';
+import { isExternal } from '../support/e2e/server.ts';
+
+const SEEDS = [1, 2, 3];
+const TIMEOUT_MS = 120_000;
+
+describe.skipIf(isExternal)('a server that is killed', () => {
+  let run: KillRun | undefined;
+  beforeAll(async () => {
+    run = await KillRun.start();
+  });
+  afterAll(async () => run?.stop());
+
+  test.each(SEEDS)('[KI3] has every acknowledged write once, and others at most once (seed %i)', { timeout: TIMEOUT_MS }, async (seed) => {
+    const round = await run!.round({ round: seed, seed });
+    console.log(lineOf(round));
+    expect(round).toMatchObject({ lost: [], duplicated: [], foreign: [], faults: [] });
+    expect(round.acked).toBeGreaterThan(100);
+  });
+
+  test('[KI4] has, after one more kill, every room as it was left, and leaves no process behind', { timeout: TIMEOUT_MS }, async () => {
+    expect(await run!.lastRestart()).toEqual([]);
+  });
+});
