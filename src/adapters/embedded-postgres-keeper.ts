@@ -40,8 +40,9 @@ until lock 9; do
   [ -z "$orphan" ] || kill -INT "$orphan" 2>/dev/null
   sleep 0.05
 done
-# No process of the old Postgres is left. Its number may already belong to somebody else, which Postgres would take for itself.
-rm -f "$home/data/postmaster.pid"
+# No process of the old Postgres is left. Its number may already belong to somebody else, or to its own unburied remains, which Postgres
+# would take for a living one: in the data as in the lock of its socket.
+rm -f "$home/data/postmaster.pid" "$home"/.s.PGSQL.*.lock
 
 if [ ! -e "$home/data" ]; then          # made aside and renamed: half a database is never taken for one
   rm -rf "$home/data.new"

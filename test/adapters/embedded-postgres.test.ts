@@ -248,7 +248,9 @@ describe('kill -9', () => {
     const home = join(dataDir, 'postgres');
     const { uid, gid } = statSync(home);
     const somebody = spawn('sleep', ['60'], isRoot ? { uid, gid } : {});
-    writeFileSync(join(home, 'data', 'postmaster.pid'), `${somebody.pid}\n${join(home, 'data')}\n1\n5432\n${home}\n\n\n`);
+    const lock = `${somebody.pid}\n${join(home, 'data')}\n1\n5432\n${home}\n\n\n`;
+    writeFileSync(join(home, 'data', 'postmaster.pid'), lock);
+    writeFileSync(join(home, '.s.PGSQL.5432.lock'), lock);
     const postgres = await start(dataDir);
     expect(somebody.exitCode).toBeNull();
     await postgres.stop();

@@ -5,15 +5,14 @@ import { type ParentNode, positionsOf, type StorageNode } from '../storage/nodes
 
 export type Problem = 'missing' | 'wrong type' | 'not live' | 'not optional' | 'not known';
 
-/** A fault as seen from the value around it; `owner`, `property` and `path` grow on the way out of a value. */
+/** A fault as seen from the value around it; `path` grows on the way out of a value. */
 export interface Fault {
   readonly problem: Problem;
   /** What the type says, where it says something. */
   readonly expected?: string;
   readonly found?: string;
-  /** The innermost type around the fault, and the member of it that is at fault. */
+  /** The innermost type around the fault. */
   readonly owner?: string;
-  readonly property?: string;
   /** Keys and indices that lead to the fault from where it is seen. */
   readonly path?: readonly string[];
 }
@@ -31,16 +30,15 @@ export interface Mismatch {
 
 /** The fault as seen from one level further out: a value that is the member `key` of something of the type `owner`. */
 export function faultIn(owner: string, key: string, fault: Fault): Fault {
-  return { ...fault, owner: fault.owner ?? owner, property: fault.property ?? key, path: [key, ...(fault.path ?? [])] };
+  return { ...fault, owner: fault.owner ?? owner, path: [key, ...(fault.path ?? [])] };
 }
 
 /** A fault in the node's content as the outside hears of it. */
-export function mismatchAt(
-  node: ParentNode,
-  { problem, expected, found, owner = '', property = '', path = [] }: Fault,
-): Mismatch {
+export function mismatchAt(node: ParentNode, { problem, expected, found, owner = '', path = [] }: Fault): Mismatch {
   const [key = '', ...inner] = path;
-  const pointer = [...stepsTo(node), step(node, key), ...inner].map(pointerSegment).join('');
+  const steps = [...stepsTo(node), step(node, key), ...inner];
+  const pointer = steps.map(pointerSegment).join('');
+  const property = steps.at(-1)!;
   const subject = `the property "${property}" of ${owner}`;
   return { problem, property, type: owner, pointer, reason: sentence(subject, { problem, expected, found }) };
 }

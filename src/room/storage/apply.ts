@@ -56,9 +56,11 @@ export function applyOp(storage: Storage, op: Op, applied: Applied): Verdict {
       applied.replies.push(verdict.op);
       break;
     case 'applied': {
+      // Fixes first: an item that a client has put aside for the set is not found there by the deletion that follows, and its children stay
+      // behind as ghosts, for which the client refuses their like when the item comes back.
       const fixes = verdict.fixes ?? [];
-      applied.replies.push(verdict.op, ...fixes);
-      applied.forwards.push(withoutOpId(verdict.op), ...fixes);
+      applied.replies.push(...fixes, verdict.op);
+      applied.forwards.push(...fixes, withoutOpId(verdict.op));
       applied.journal.push(verdict.journal ?? verdict.op);
       break;
     }

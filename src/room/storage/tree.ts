@@ -49,7 +49,7 @@ export interface Slot {
 }
 
 export interface Change {
-  /** Where something else stands since; null when only a node's own order or text changed. */
+  /** Where something else stands since; null when only a text changed. */
   readonly slot: Slot | null;
   takeBack(): void;
 }
@@ -130,7 +130,7 @@ export function removeChildAt(storage: Storage, parent: ParentNode, key: string)
 export function moveNode(storage: Storage, node: StorageNode, key: string): void {
   const before = node.key;
   rekey(node, key);
-  storage.changes?.push({ slot: null, takeBack: () => rekey(node, before) });
+  storage.changes?.push({ slot: slotOf(node), takeBack: () => rekey(node, before) });
 }
 
 function rekey(node: StorageNode, key: string): void {

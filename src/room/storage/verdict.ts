@@ -7,7 +7,7 @@ export type Verdict =
   /** A resent op whose effect is here already; `op` acknowledges it once more. */
   | { readonly is: 'known'; readonly op: Op }
   /**
-   * `op` as it took effect; `fixes` are changes beyond it, for everybody; `revives`: it brought back an id that was deleted; `journal`: the op
+   * `op` as it took effect; `fixes` are changes beyond it, for everybody, to be told before it; `revives`: it brought back an id that was deleted; `journal`: the op
    * with what only we need to know of it.
    */
   | { readonly is: 'applied'; readonly op: Op; readonly fixes?: readonly Op[]; readonly revives?: boolean; readonly journal?: Op }

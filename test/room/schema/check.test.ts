@@ -19,8 +19,20 @@ describe('live types stand only right inside what is live', () => {
     ['in a plain array', 'type Storage { a: LiveList<string>[] }', '1:19', PLAIN, 'LiveList'],
     ['in a plain object', 'type Storage { a: { b: LiveText } }', '1:24', PLAIN, 'LiveText'],
     ['in a plain object in a LiveList', 'type Storage { a: LiveList<{ b: LiveFile }> }', '1:33', PLAIN, 'LiveFile'],
-    ['behind a name', 'type Storage { a: P } type P { b: LiveMap<string, string> }', '1:19', 'LiveObject<P>, because P holds live types', 'P'],
-    ['behind two names', 'type Storage { a: P[] } type P { b: Q | null } type Q { c: LiveText }', '1:19', 'LiveObject<P>, because P holds live types', 'P'],
+    [
+      'behind a name',
+      'type Storage { a: P } type P { b: LiveMap<string, string> }',
+      '1:19',
+      'LiveObject<P>, because P holds live types',
+      'P',
+    ],
+    [
+      'behind two names',
+      'type Storage { a: P[] } type P { b: Q | null } type Q { c: LiveText }',
+      '1:19',
+      'LiveObject<P>, because P holds live types',
+      'P',
+    ],
   ])('[SC13] %s they are refused', (_, text, at, expected, found) => {
     expect(refusalOf(text)).toBe(`${at}: expected ${expected}, found ${found}`);
   });
@@ -45,7 +57,9 @@ describe('a union has one member a shape', () => {
   });
 
   test('[SC16] one of each shape is accepted', () => {
-    accepts('type Storage { a: A | string[] | LiveObject<A> | LiveList<A> | LiveMap<string, A> | LiveText | LiveFile | 1 } type A {}');
+    accepts(
+      'type Storage { a: A | string[] | LiveObject<A> | LiveList<A> | LiveMap<string, A> | LiveText | LiveFile | 1 } type A {}',
+    );
   });
 });
 

@@ -38,7 +38,11 @@ describe('each form of a type', () => {
     ['(string | null)[][]', [[], [[]], [['x', null]]], [['x'], [[1]], [null]]],
     ['{ x: string }', [{ x: '' }], [{}, { x: 1 }, { x: '', y: '' }, object({ x: '' }), []]],
     ['P', [{ x: '' }], [{}, object({ x: '' }), map({ x: '' })]],
-    ['LiveObject<P>', [object({ x: '' })], [{ x: '' }, object(), object({ x: 1 }), object({ x: '', y: 1 }), map({ x: '' }), list()]],
+    [
+      'LiveObject<P>',
+      [object({ x: '' })],
+      [{ x: '' }, object(), object({ x: 1 }), object({ x: '', y: 1 }), map({ x: '' }), list()],
+    ],
     ['LiveObject<{ x: LiveText }>', [object({ x: text })], [object({ x: 'x' }), object({ x: file })]],
     ['LiveList<number>', [list(), list(1, 2)], [[], [1], list(1, 'x'), list(null), object(), map()]],
     ['LiveList<LiveObject<P>>', [list(object({ x: '' }))], [list({ x: '' }), list(object())]],
@@ -49,7 +53,8 @@ describe('each form of a type', () => {
     ['string[] | LiveList<string>', [['x'], list('x')], [[1], list(1)]],
   ])('[SC20] %s', (type, accepted, refused) => {
     for (const value of accepted) expect(matchValue(type, value), JSON.stringify(value)).toBeNull();
-    for (const value of refused.filter((value) => value !== undefined)) expect(matchValue(type, value), JSON.stringify(value)).not.toBeNull();
+    for (const value of refused.filter((value) => value !== undefined))
+      expect(matchValue(type, value), JSON.stringify(value)).not.toBeNull();
   });
 });
 
@@ -81,36 +86,78 @@ describe('a mismatch says what is wrong and where', () => {
     [
       'missing',
       person({}),
-      { problem: 'missing', property: 'name', type: 'Person', pointer: '/people/1/name', reason: 'the property "name" of Person is missing' },
+      {
+        problem: 'missing',
+        property: 'name',
+        type: 'Person',
+        pointer: '/people/1/name',
+        reason: 'the property "name" of Person is missing',
+      },
     ],
     [
       'wrong type',
       person({ name: 3 }),
-      { problem: 'wrong type', property: 'name', type: 'Person', pointer: '/people/1/name', reason: 'the property "name" of Person has the wrong type: it must be string, and is 3' },
+      {
+        problem: 'wrong type',
+        property: 'name',
+        type: 'Person',
+        pointer: '/people/1/name',
+        reason: 'the property "name" of Person has the wrong type: it must be string, and is 3',
+      },
     ],
     [
       'not live',
       person({ name: 'Bo', notes: ['x'] }),
-      { problem: 'not live', property: 'notes', type: 'Person', pointer: '/people/1/notes', reason: 'the property "notes" of Person is not live: it must be LiveList<string>, and is a plain array' },
+      {
+        problem: 'not live',
+        property: 'notes',
+        type: 'Person',
+        pointer: '/people/1/notes',
+        reason: 'the property "notes" of Person is not live: it must be LiveList<string>, and is a plain array',
+      },
     ],
     ['not live, as a text', person({ name: 'Bo', note: 'x' }), { problem: 'not live', pointer: '/people/1/note' }],
     [
       'not known',
       person({ name: 'Bo', age: 3 }),
-      { problem: 'not known', property: 'age', type: 'Person', pointer: '/people/1/age', reason: 'the property "age" of Person is not known' },
+      {
+        problem: 'not known',
+        property: 'age',
+        type: 'Person',
+        pointer: '/people/1/age',
+        reason: 'the property "age" of Person is not known',
+      },
     ],
     [
       'live in place of plain',
       person({ name: list() }),
-      { problem: 'wrong type', pointer: '/people/1/name', reason: 'the property "name" of Person has the wrong type: it must be string, and is a LiveList' },
+      {
+        problem: 'wrong type',
+        pointer: '/people/1/name',
+        reason: 'the property "name" of Person has the wrong type: it must be string, and is a LiveList',
+      },
     ],
-    ['inside plain JSON', person({ name: 'Bo', address: {} }), { problem: 'missing', property: 'zip', type: 'Person.address', pointer: '/people/1/address/zip' }],
+    [
+      'inside plain JSON',
+      person({ name: 'Bo', address: {} }),
+      { problem: 'missing', property: 'zip', type: 'Person.address', pointer: '/people/1/address/zip' },
+    ],
     [
       'in an array in a map, under keys with slashes',
       { ...person({ name: 'Bo' }), 'a/b': map({ 'x~y': [{ text: 'x' }, { text: 'z' }] }) },
-      { problem: 'wrong type', property: 'text', type: 'Tag', pointer: '/a~1b/x~0y/1/text', reason: 'the property "text" of Tag has the wrong type: it must be "x" | "y", and is "z"' },
+      {
+        problem: 'wrong type',
+        property: 'text',
+        type: 'Tag',
+        pointer: '/a~1b/x~0y/1/text',
+        reason: 'the property "text" of Tag has the wrong type: it must be "x" | "y", and is "z"',
+      },
     ],
-    ['an item', { people: list({ name: 'Bo' }) }, { problem: 'not live', property: '0', type: 'LiveList<LiveObject<Person>>', pointer: '/people/0' }],
+    [
+      'an item',
+      { people: list({ name: 'Bo' }) },
+      { problem: 'not live', property: '0', type: 'LiveList<LiveObject<Person>>', pointer: '/people/0' },
+    ],
   ])('[SC23] %s', (_, data, mismatch) => {
     expect(match(SCHEMA, data)).toMatchObject(mismatch);
   });

@@ -22,7 +22,10 @@ describe('what is a schema', () => {
     ['a union over several lines', 'type Storage {\n  a: "x"\n    | "y"\n  b: string\n}'],
     ['arrays of arrays, unions in parentheses', 'type Storage { a: (string | number)[][] | null }'],
     ['plain objects within each other', 'type Storage { a: { b: { c: string } } }'],
-    ['live types within each other', 'type Storage { a: LiveList<LiveMap<string, LiveObject<P>>> }\ntype P { t: LiveText, f: LiveFile }'],
+    [
+      'live types within each other',
+      'type Storage { a: LiveList<LiveMap<string, LiveObject<P>>> }\ntype P { t: LiveText, f: LiveFile }',
+    ],
     ['a type used before it is defined', 'type Storage { a: LiveObject<P> } type P { x: string }'],
     ['an object written out in a LiveObject', 'type Storage { a: LiveObject<{ x: LiveList<string> }> }'],
     ['names in quotes', `type Storage { "first name": string, '1': number, type: string }`],
@@ -50,7 +53,11 @@ describe('what is none', () => {
     ['a name in lower case', 'type storage {}', '1:6: expected a name that begins with an upper-case letter, found storage'],
     ['no colon', 'type Storage { a string }', '1:18: expected a colon and the type of the field, or ? before them, found string'],
     ['no type', 'type Storage { a: }', '1:19: expected a type, found }'],
-    ['two fields side by side', 'type Storage { a: string b: string }', '1:26: expected a comma, a semicolon or a new line before the next field, or }, found b'],
+    [
+      'two fields side by side',
+      'type Storage { a: string b: string }',
+      '1:26: expected a comma, a semicolon or a new line before the next field, or }, found b',
+    ],
     ['two commas', 'type Storage { a: string,, }', '1:26: expected the name of a field, or }, found ,'],
     ['a quote that stays open', 'type Storage { a: "x\n" }', '1:19: expected a closing " on the same line, found none'],
     ['a number too large', 'type Storage { a: 1e999 }', '1:19: expected a number that JSON can hold, found 1e999'],
@@ -58,21 +65,34 @@ describe('what is none', () => {
     ['a parenthesis that stays open', 'type Storage { a: (string }', '1:27: expected | and another type, or ), found }'],
     ['a LiveObject of nothing', 'type Storage { a: LiveObject }', '1:30: expected < and what the Live type holds, found }'],
     ['a block comment', 'type Storage { /* x */ }', '1:16: expected the name of a field, or }, found /'],
-    ['a key that reaches a prototype', 'type Storage { __proto__: string }', '1:16: expected a name that Storage may hold, found __proto__'],
+    [
+      'a key that reaches a prototype',
+      'type Storage { __proto__: string }',
+      '1:16: expected a name that Storage may hold, found __proto__',
+    ],
     ['U+0000', 'type Storage {\n a: "\0" }', '2:6: expected text, found U+0000 or half of a surrogate pair'],
-    ['a long token, quoted in part', `type ${'x'.repeat(50)}`, `1:6: expected a name that begins with an upper-case letter, found ${'x'.repeat(40)}…`],
+    [
+      'a long token, quoted in part',
+      `type ${'x'.repeat(50)}`,
+      `1:6: expected a name that begins with an upper-case letter, found ${'x'.repeat(40)}…`,
+    ],
   ])('[SC3] %s: with line, column, what was expected and what stands there', (_, text, refusal) => {
     expect(refusalOf(text)).toBe(refusal);
   });
 
   test.each([
     ['type', 'type A {} type A {}', '1:16: expected a name that no other definition has, found A'],
-    ['field', 'type Storage { a: string, "a": string }', '1:27: expected a name that no other field of the object has, found "a"'],
+    [
+      'field',
+      'type Storage { a: string, "a": string }',
+      '1:27: expected a name that no other field of the object has, found "a"',
+    ],
   ])('[SC4] a duplicate %s name', (_, text, refusal) => expect(refusalOf(text)).toBe(refusal));
 
   test.each(['string', 'number', 'boolean', 'null', 'LiveObject', 'LiveList', 'LiveMap', 'LiveText', 'LiveFile'])(
     '[SC5] %s cannot be defined anew',
-    (name) => expect(refusalOf(`type ${name} {}`)).toBe(`1:6: expected a name that the language does not use itself, found ${name}`),
+    (name) =>
+      expect(refusalOf(`type ${name} {}`)).toBe(`1:6: expected a name that the language does not use itself, found ${name}`),
   );
 
   test.each([
@@ -81,7 +101,9 @@ describe('what is none', () => {
     ['LiveMap<string, string, string>', '1:41: expected >, found ,'],
     ['LiveList<string, string>', '1:34: expected >, found ,'],
     ['LiveText<string>', '1:27: expected a comma, a semicolon or a new line before the next field, or }, found <'],
-  ])('[SC6] wrong arguments of a Live type: %s', (type, refusal) => expect(refusalOf(`type Storage { a: ${type} }`)).toBe(refusal));
+  ])('[SC6] wrong arguments of a Live type: %s', (type, refusal) =>
+    expect(refusalOf(`type Storage { a: ${type} }`)).toBe(refusal),
+  );
 
   test.each(['string', 'LiveList<string>', '"x"', 'P[]'])('[SC7] LiveObject<%s> is no LiveObject of an object', (type) => {
     const refusal = refusalOf(`type Storage { a: LiveObject<${type}> } type P {}`);
@@ -89,9 +111,21 @@ describe('what is none', () => {
     expect(refusal).toContain(expected);
   });
 
-  test.each(['any', 'unknown', 'undefined', 'object', '[string, number]', '/a+/', 'string & number', '1..5', 'A<string>', 'Record<string, string>', 'bigint', '`x`'])(
-    '[SC8] what the language does not have is refused: %s',
-    (type) => expect(refusalOf(`type Storage { a: ${type} } type A {}`)).toMatch(/^1:\d+: expected .+, found .+$/),
+  test.each([
+    'any',
+    'unknown',
+    'undefined',
+    'object',
+    '[string, number]',
+    '/a+/',
+    'string & number',
+    '1..5',
+    'A<string>',
+    'Record<string, string>',
+    'bigint',
+    '`x`',
+  ])('[SC8] what the language does not have is refused: %s', (type) =>
+    expect(refusalOf(`type Storage { a: ${type} } type A {}`)).toMatch(/^1:\d+: expected .+, found .+$/),
   );
 
   test('[SC9] a schema may have 65,536 characters, and not one more', () => {
@@ -112,8 +146,49 @@ describe('what is none', () => {
 
   test('[SC11] whatever the text, it is read or refused with a position in it', () => {
     const piece = fc.constantFrom(
-      ...['type ', 'Storage', 'A', '{', '}', 'a', 'b', '?', ':', 'string', 'number', 'null', '|', '[', ']', '[]', '(', ')', ',', ';', '\n', ' '],
-      ...['LiveObject', 'LiveList', 'LiveMap', 'LiveText', '<', '>', '"x"', '1', '//', '/*', '\\', "'", '"', '\0', '\ud800', '😀', '__proto__'],
+      ...[
+        'type ',
+        'Storage',
+        'A',
+        '{',
+        '}',
+        'a',
+        'b',
+        '?',
+        ':',
+        'string',
+        'number',
+        'null',
+        '|',
+        '[',
+        ']',
+        '[]',
+        '(',
+        ')',
+        ',',
+        ';',
+        '\n',
+        ' ',
+      ],
+      ...[
+        'LiveObject',
+        'LiveList',
+        'LiveMap',
+        'LiveText',
+        '<',
+        '>',
+        '"x"',
+        '1',
+        '//',
+        '/*',
+        '\\',
+        "'",
+        '"',
+        '\0',
+        '\ud800',
+        '😀',
+        '__proto__',
+      ],
       ...['type Storage {', 'type A {', 'a: ', 'LiveObject<A>', 'A[]', '\r\n'],
     );
     fc.assert(
