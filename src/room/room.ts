@@ -31,6 +31,7 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
     numbers: { next: numbers.from, reservedTo: numbers.to, claimedTo: numbers.to },
     sessions: new Map(),
     storage: emptyStorage(),
+    storageText: null,
     restIds: null,
     ydocs: new Map(),
     hashes: new Map(),

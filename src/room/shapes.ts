@@ -64,6 +64,8 @@ export interface RoomState {
   readonly numbers: ActorNumbers;
   readonly sessions: Map<SessionId, Session>;
   storage: Storage;
+  /** The Storage document as last read over REST, and the version it is of. */
+  storageText: { readonly version: number; readonly form: string; readonly text: string } | null;
   /** Ids for nodes that REST makes: one actor number per activation, taken when first needed. */
   restIds: RestIds | null;
   /** By guid; '' is the root document. */

@@ -14,7 +14,7 @@ function fanoutOf(room: RoomState) {
     clock.turn();
     const got: Record<string, string[]> = {};
     for (const { to, frames } of delivered.splice(0))
-      for (const session of to) (got[session] ??= []).push(...frames.map(({ data }) => String(data)));
+      for (const session of to) got[session] = [...(got[session] ?? []), ...frames.map(({ data }) => String(data))];
     return got;
   };
   return { fanout, turn, delivered, clock };

@@ -116,8 +116,14 @@ function reconnectEveryone(): Effect {
   };
 }
 
+/** The document as JSON; the text is kept until the next change, because whoever polls it asks for the same again and again. */
 function documentText(room: RoomState, { format, typeKey }: { format: 'plain-lson' | 'json'; typeKey: string }): string {
-  return JSON.stringify(format === 'json' ? toJson(room.storage) : toPlainLson(room.storage, typeKey));
+  const form = `${format} ${typeKey}`;
+  const kept = room.storageText;
+  if (kept !== null && kept.version === room.version && kept.form === form) return kept.text;
+  const text = JSON.stringify(format === 'json' ? toJson(room.storage) : toPlainLson(room.storage, typeKey));
+  room.storageText = { version: room.version, form, text };
+  return text;
 }
 
 /** Nodes made over REST carry a number that no client ever had: the next one, which `keepRestIds` takes when nothing can fail any more. */
