@@ -7,14 +7,21 @@ import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
 import { encodeRecord, type JournalRecord } from '../../src/room/journal-record.ts';
 import { loadRoom } from '../../src/room/load-room.ts';
 import { emptyRoom } from '../../src/room/room.ts';
+import type { RoomSchema } from '../../src/room/shapes.ts';
 import { encodeSnapshot, replayRecord } from '../../src/room/snapshot.ts';
 import { LIMITS, newcomer } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 const ROOM = asRoomId('room');
 
-function stored(over: { claim?: Claim | Refusal; snapshot?: Snapshot | null; entries?: JournalEntry[]; stream?: number | null }) {
-  const { claim = { stream: 5, epoch: 2, numbersFrom: 1_001 }, snapshot = null, entries = [], stream = 5 } = over;
+function stored(over: {
+  claim?: Claim | Refusal;
+  snapshot?: Snapshot | null;
+  entries?: JournalEntry[];
+  stream?: number | null;
+  schema?: RoomSchema | null;
+}) {
+  const { claim = { stream: 5, epoch: 2, numbersFrom: 1_001 }, snapshot = null, entries = [], stream = 5, schema = null } = over;
   return {
     clock: manualClock(),
     journal: { append: async () => 'committed' as const, readAfter: async () => entries, trim: async () => undefined },
@@ -33,6 +40,7 @@ function stored(over: { claim?: Claim | Refusal; snapshot?: Snapshot | null; ent
       idleMs: 60_000,
     },
     findStream: async () => stream,
+    findSchema: async () => schema,
   };
 }
 
