@@ -116,7 +116,8 @@ export class Editor {
   }
 
   #patchOperation({ pointer, node }: Place): object {
-    if (node instanceof LiveText) return { op: 'replace', path: pointer, value: [[this.#token(), { bold: true }], [' rewritten']] };
+    if (node instanceof LiveText)
+      return { op: 'replace', path: pointer, value: [[this.#token(), { bold: true }], [' rewritten']] };
     if (node instanceof LiveList) return this.#patchList(pointer, node.length);
     const isLive = this.#dice.chance(0.5);
     const keys = isLive ? LIVE_KEYS : PLAIN_KEYS;
@@ -132,7 +133,9 @@ export class Editor {
     if (act === 'add') return { op: act, path: `${pointer}/${this.#dice.below(length + 1)}`, value: this.#json() };
     if (act === 'append') return { op: 'add', path: `${pointer}/-`, value: this.#json() };
     if (act === 'move') return { op: act, path: `${pointer}/${this.#dice.below(length)}`, from: `${pointer}/${index}` };
-    return act === 'remove' ? { op: act, path: `${pointer}/${index}` } : { op: act, path: `${pointer}/${index}`, value: this.#json() };
+    return act === 'remove'
+      ? { op: act, path: `${pointer}/${index}` }
+      : { op: act, path: `${pointer}/${index}`, value: this.#json() };
   }
 
   #token(): string {
@@ -192,7 +195,8 @@ export function placesIn(node: unknown, pointer = ''): Place[] {
   if (node instanceof LiveList) {
     return [{ pointer, node }, ...[...node].flatMap((item, index) => placesIn(item, `${pointer}/${index}`))];
   }
-  if (node instanceof LiveMap) return [{ pointer, node }, ...[...node].flatMap(([key, value]) => placesIn(value, `${pointer}/${key}`))];
+  if (node instanceof LiveMap)
+    return [{ pointer, node }, ...[...node].flatMap(([key, value]) => placesIn(value, `${pointer}/${key}`))];
   if (!(node instanceof LiveObject)) return [];
   return [{ pointer, node }, ...[...node.keys()].flatMap((key) => placesIn(node.get(key), `${pointer}/${key}`))];
 }

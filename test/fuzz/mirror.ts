@@ -135,7 +135,8 @@ export class Mirror {
     if (kind === KIND.register || kind === KIND.file) return data;
     if (kind === KIND.text) return segmentsOf(data);
     const children = [...this.#nodes!].filter(([, { parentId }]) => parentId === id);
-    if (kind !== KIND.list) return { ...data, ...Object.fromEntries(children.map(([childId, { key }]) => [key, this.#jsonOf(childId)])) };
+    if (kind !== KIND.list)
+      return { ...data, ...Object.fromEntries(children.map(([childId, { key }]) => [key, this.#jsonOf(childId)])) };
     children.sort(([, { key: one }], [, { key: other }]) => (one < other ? -1 : 1));
     return children.map(([childId]) => this.#jsonOf(childId));
   }
@@ -156,7 +157,9 @@ function charactersOf(text: string, attributes: object = {}): Character[] {
 function editCharacters(characters: Character[], { type, index, length, text, attributes }: Message): void {
   if (type === ('insert' as never)) characters.splice(index, 0, ...charactersOf(text, attributes));
   else if (type === ('delete' as never)) characters.splice(index, length);
-  else for (let at = index; at < index + length; at += 1) characters[at] = [characters[at]![0], formatted(characters[at]![1], attributes)];
+  else
+    for (let at = index; at < index + length; at += 1)
+      characters[at] = [characters[at]![0], formatted(characters[at]![1], attributes)];
 }
 
 function formatted(attributes: object, patch: object): Record<string, unknown> {

@@ -5,7 +5,7 @@
 import './sdk-guard.ts';
 import { parseArgs } from 'node:util';
 import { converge, isAsPromised, type Outcome } from './convergence.ts';
-import { startOwnServer, type OwnServer } from './own-server.ts';
+import { type OwnServer, startOwnServer } from './own-server.ts';
 import { SCENARIO_NAMES, type ScenarioName } from './scenarios.ts';
 import { sdkTroubles } from './sdk-guard.ts';
 import { convergeYjs } from './yjs.ts';
@@ -68,7 +68,9 @@ async function runYjs(server: OwnServer): Promise<number> {
     faulty += 1;
     console.log(`FAILED ${reproduce('yjs', seed)}\n  ${faults.join('\n  ')}`);
   }, 'yjs');
-  console.log(`scenario=yjs seeds=${seeds} failed=${crashed + faulty} | cuts=${cuts} seconds=${Math.round((performance.now() - startedMs) / 1_000)}`);
+  console.log(
+    `scenario=yjs seeds=${seeds} failed=${crashed + faulty} | cuts=${cuts} seconds=${Math.round((performance.now() - startedMs) / 1_000)}`,
+  );
   return crashed + faulty;
 }
 

@@ -17,7 +17,8 @@ Object.assign(console, { warn, error });
 
 const { setTimeout: plainTimeout } = globalThis;
 globalThis.setTimeout = Object.assign(
-  (task: (...details: unknown[]) => void, delayMs?: number, ...details: unknown[]) => plainTimeout(() => guarded(() => task(...details)), delayMs),
+  (task: (...details: unknown[]) => void, delayMs?: number, ...details: unknown[]) =>
+    plainTimeout(() => guarded(() => task(...details)), delayMs),
   plainTimeout,
 ) as typeof globalThis.setTimeout;
 

@@ -14,6 +14,7 @@ import { until } from '../support/e2e/until.ts';
 import { Dice } from './dice.ts';
 import { Link } from './link.ts';
 import type { OwnServer } from './own-server.ts';
+import { anIndex, edit } from './yjs-edits.ts';
 
 export interface YjsOutcome {
   readonly seed: number;
@@ -46,7 +47,7 @@ export async function convergeYjs(server: OwnServer, { seed }: { seed: number })
       } else if (dice.chance(0.03)) {
         counts.puts += 1;
         background.push(put(server, roomId, dice));
-      } else edit(participant, dice);
+      } else edit(participant.doc, participant.undo, dice);
       if (dice.chance(0.5)) await sleep(dice.below(PAUSE_MS_MAX));
     }
     await Promise.all(background);
@@ -83,7 +84,12 @@ async function join(server: OwnServer, { roomId, kind, dice, delayMsMax }: Join)
   const joined = kind === 'sdk' ? joinSdk(server, { roomId, link, token }) : joinPlain(server, { roomId, link, token });
   const { doc } = joined;
   await until(`${name} has synced`, joined.isAtRest, { timeoutMs: REST_TIMEOUT_MS });
-  return { name, link, undo: new Y.UndoManager([doc.getText('text'), doc.getArray('array'), doc.getMap('map')], { captureTimeout: 0 }), ...joined };
+  return {
+    name,
+    link,
+    undo: new Y.UndoManager([doc.getText('text'), doc.getArray('array'), doc.getMap('map')], { captureTimeout: 0 }),
+    ...joined,
+  };
 }
 
 type Joined = Pick<Participant, 'doc' | 'isAtRest' | 'leave'>;
@@ -151,48 +157,6 @@ async function download(server: OwnServer, roomId: string): Promise<Y.Doc> {
   return doc;
 }
 
-function edit({ doc, undo }: Participant, dice: Dice): void {
-  const text = doc.getText('text');
-  const array = doc.getArray<unknown>('array');
-  const act = dice.weighted({ type: 6, erase: 3, format: 2, set: 3, unset: 1, insert: 3, remove: 2, xml: 2, undo: 1, redo: 0.5, many: 1 });
-  const [from, to] = [anIndex(text, dice), anIndex(text, dice)].sort((one, other) => one - other) as [number, number];
-  if (act === 'type') text.insert(from, dice.pick(['x', 'hello ', '😀', 'é—']));
-  else if (act === 'erase') text.delete(from, to - from);
-  else if (act === 'format') text.format(from, to - from, { bold: dice.pick([true, null]) });
-  else if (act === 'set') doc.getMap('map').set(dice.pick(['a', 'b', 'c']), value(dice));
-  else if (act === 'unset') doc.getMap('map').delete(dice.pick(['a', 'b', 'c']));
-  else if (act === 'insert') array.insert(dice.below(array.length + 1), [value(dice), dice.below(9)]);
-  else if (act === 'remove' && array.length > 0) array.delete(dice.below(array.length), 1);
-  else if (act === 'xml') editXml(doc.getXmlFragment('xml'), dice);
-  else if (act === 'undo') undo.undo();
-  else if (act === 'redo') undo.redo();
-  else if (act === 'many') doc.transact(() => [1, 2, 3].forEach(() => void text.insert(0, 'm')));
-}
-
-/** A place in a text, but not within a surrogate pair: there Yjs itself diverges, as no editor does it. */
-function anIndex(text: Y.Text, dice: Dice): number {
-  const plain = text.toString();
-  const index = dice.below(plain.length + 1);
-  return /^[\uDC00-\uDFFF]/.test(plain.slice(index)) ? index - 1 : index;
-}
-
-function editXml(fragment: Y.XmlFragment, dice: Dice): void {
-  const { length } = fragment;
-  if (length > 4 && dice.chance(0.5)) return fragment.delete(dice.below(length), 1);
-  if (length > 0 && dice.chance(0.5)) return (fragment.get(dice.below(length)) as Y.XmlElement).setAttribute('level', String(dice.below(4)));
-  const paragraph = new Y.XmlElement('p');
-  paragraph.insert(0, [new Y.XmlText('words')]);
-  return fragment.insert(dice.below(length + 1), [paragraph]);
-}
-
-function value(dice: Dice): unknown {
-  const act = dice.weighted({ number: 3, json: 1, map: 1, array: 1, text: 1 });
-  if (act === 'number') return dice.below(1_000);
-  if (act === 'json') return { plain: [dice.below(9), null] };
-  if (act === 'map') return new Y.Map([['n', dice.below(9)]]);
-  return act === 'array' ? Y.Array.from([dice.below(9)]) : new Y.Text('inner');
-}
-
 /** What is in a document, for people and for comparison with what REST reads. */
 function contentOf(doc: Y.Doc): Record<'text' | 'map' | 'array' | 'xml', string> {
   return {
@@ -205,7 +169,9 @@ function contentOf(doc: Y.Doc): Record<'text' | 'map' | 'array' | 'xml', string>
 
 function sorted(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? Object.fromEntries(Object.entries(inner).sort()) : inner,
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort())
+      : inner,
   );
 }
 
@@ -216,11 +182,16 @@ function isSame(one: Y.Doc, other: Y.Doc): boolean {
 
 async function faultsOf(server: OwnServer, roomId: string, all: readonly Participant[]): Promise<string[]> {
   const [first] = all as [Participant, ...Participant[]];
-  const isEqual = await until('all are at rest and equal', () => all.every((one) => one.isAtRest() && isSame(one.doc, first.doc)), {
-    timeoutMs: REST_TIMEOUT_MS,
-  }).catch(() => false);
+  const isEqual = await until(
+    'all are at rest and equal',
+    () => all.every((one) => one.isAtRest() && isSame(one.doc, first.doc)),
+    {
+      timeoutMs: REST_TIMEOUT_MS,
+    },
+  ).catch(() => false);
   const faults: string[] = [];
-  if (!isEqual) for (const { name, doc, isAtRest } of all) faults.push(`${name} at rest: ${isAtRest()}, has ${sorted(contentOf(doc))}`);
+  if (!isEqual)
+    for (const { name, doc, isAtRest } of all) faults.push(`${name} at rest: ${isAtRest()}, has ${sorted(contentOf(doc))}`);
   const stored = await download(server, roomId);
   const recovered = new Y.Doc();
   const durable = (await server.recover(roomId)).ydocs.get('');
@@ -234,7 +205,8 @@ async function faultsOf(server: OwnServer, roomId: string, all: readonly Partici
     others.push([`a newcomer (${kind})`, newcomer.doc]);
     newcomer.leave();
   }
-  for (const [name, doc] of others) if (!isSame(doc, first.doc)) faults.push(`${name} has ${sorted(contentOf(doc))}, not ${sorted(contentOf(first.doc))}`);
+  for (const [name, doc] of others)
+    if (!isSame(doc, first.doc)) faults.push(`${name} has ${sorted(contentOf(doc))}, not ${sorted(contentOf(first.doc))}`);
   return [...faults, ...(await jsonFaults(server, roomId, first.doc))];
 }
 

@@ -54,7 +54,11 @@ export async function idsOfRooms(server: Target, prefix: string): Promise<string
   const found: string[] = [];
   let cursor: string | null = '';
   while (cursor !== null) {
-    const query = new URLSearchParams({ limit: '100', query: `roomId^"${prefix}"`, ...(cursor === '' ? {} : { startingAfter: cursor }) });
+    const query = new URLSearchParams({
+      limit: '100',
+      query: `roomId^"${prefix}"`,
+      ...(cursor === '' ? {} : { startingAfter: cursor }),
+    });
     const { status, json, text } = await ask(server, `/v2/rooms?${query}`);
     if (status !== 200) throw new Error(`rooms are not listed: ${status} ${text}`);
     for (const { id, metadata } of json.data as { id: string; metadata: { mark?: string } }[]) {
@@ -64,4 +68,3 @@ export async function idsOfRooms(server: Target, prefix: string): Promise<string
   }
   return found;
 }
-

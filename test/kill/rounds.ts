@@ -97,7 +97,10 @@ export class KillRun {
     return this.#process.dispose();
   }
 
-  async #enter(writers: Writer[], { ledger, rooms, roomPrefix }: { ledger: Ledger; rooms: readonly string[]; roomPrefix: string }): Promise<void> {
+  async #enter(
+    writers: Writer[],
+    { ledger, rooms, roomPrefix }: { ledger: Ledger; rooms: readonly string[]; roomPrefix: string },
+  ): Promise<void> {
     let count = 0;
     const nextId = (kind: string): string => `${kind}.${count++}`;
     for (const [index, roomId] of rooms.entries()) {
@@ -111,7 +114,9 @@ export class KillRun {
 
   async #killUnder(writers: readonly Writer[], dice: Dice, mode: KillMode): Promise<{ kills: number; restartMs: number }> {
     let isOver = false;
-    const writing = Promise.all(writers.map((writer, index) => keepWriting(writer, new Dice(dice.below(2 ** 31) + index), () => isOver)));
+    const writing = Promise.all(
+      writers.map((writer, index) => keepWriting(writer, new Dice(dice.below(2 ** 31) + index), () => isOver)),
+    );
     try {
       await sleep(LOAD_MS_MIN + dice.below(LOAD_MS_MAX - LOAD_MS_MIN));
       await this.#process.kill(mode);
@@ -144,7 +149,8 @@ export class KillRun {
     for (const [roomId, left] of this.#left) {
       if (rooms.includes(roomId)) continue;
       const now = await contentOf(this.#server, roomId);
-      if (!isDeepStrictEqual(now, left)) faults.push(`${roomId} has changed: ${JSON.stringify(now)} after ${JSON.stringify(left)}`);
+      if (!isDeepStrictEqual(now, left))
+        faults.push(`${roomId} has changed: ${JSON.stringify(now)} after ${JSON.stringify(left)}`);
     }
     return faults;
   }

@@ -22,7 +22,12 @@ try {
 }
 for (const fault of lastFaults) console.log(`after the last restart: ${fault}`);
 const byKind: Record<string, number> = {};
-for (const { ackedByKind } of rounds) for (const [kind, count] of Object.entries(ackedByKind)) byKind[kind] = (byKind[kind] ?? 0) + count;
-console.log(`acked by kind: ${Object.entries(byKind).map(([kind, count]) => `${kind}=${count}`).join(' ')}`);
+for (const { ackedByKind } of rounds)
+  for (const [kind, count] of Object.entries(ackedByKind)) byKind[kind] = (byKind[kind] ?? 0) + count;
+console.log(
+  `acked by kind: ${Object.entries(byKind)
+    .map(([kind, count]) => `${kind}=${count}`)
+    .join(' ')}`,
+);
 console.log(totalOf(rounds));
 process.exit(rounds.every(isFine) && lastFaults.length === 0 ? 0 : 1);

@@ -29,7 +29,7 @@ export class KilledServer {
 
   private constructor(settings: Readonly<Record<string, string>>) {
     this.#settings = settings;
-    this.url = `http://127.0.0.1:${settings['PORT']}`;
+    this.url = `http://127.0.0.1:${settings.PORT}`;
     process.once('exit', () => this.#killNow('everything'));
   }
 
@@ -37,11 +37,17 @@ export class KilledServer {
   static async prepare(settings: Readonly<Record<string, string>>): Promise<KilledServer> {
     const dataDir = await mkdtemp(join(tmpdir(), 'atrium-kill-'));
     await chmod(dataDir, 0o711); // Postgres may run as another user
-    return new KilledServer({ ...settings, HOST: '127.0.0.1', PORT: String(await freePort()), DATA_DIR: dataDir, LOG_LEVEL: 'warn' });
+    return new KilledServer({
+      ...settings,
+      HOST: '127.0.0.1',
+      PORT: String(await freePort()),
+      DATA_DIR: dataDir,
+      LOG_LEVEL: 'warn',
+    });
   }
 
   get dataDir(): string {
-    return this.#settings['DATA_DIR']!;
+    return this.#settings.DATA_DIR!;
   }
 
   /** Starts the process, without waiting for it. */
@@ -78,7 +84,8 @@ export class KilledServer {
       },
       { timeoutMs: READY_TIMEOUT_MS },
     );
-    if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${this.complaints.slice(-5).join('\n')}`);
+    if (child.exitCode !== null)
+      throw new Error(`the server ended with ${child.exitCode}: ${this.complaints.slice(-5).join('\n')}`);
     return performance.now() - startedMs;
   }
 
@@ -135,7 +142,8 @@ interface Process {
 /** All processes that descend from this one. */
 function descendantsOf(ancestor: number): Process[] {
   const all = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (processOf(Number(name)) ?? []) : []));
-  const childrenOf = (pid: number): Process[] => all.filter(({ parent }) => parent === pid).flatMap((child) => [child, ...childrenOf(child.pid)]);
+  const childrenOf = (pid: number): Process[] =>
+    all.filter(({ parent }) => parent === pid).flatMap((child) => [child, ...childrenOf(child.pid)]);
   return childrenOf(ancestor);
 }
 

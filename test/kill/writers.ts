@@ -73,7 +73,9 @@ export class BackEnd implements Writer {
     await Promise.all(this.#underWay);
   }
 
-  leave(): void {}
+  leave(): void {
+    // nothing is open
+  }
 
   async #patch(operations: object[]): Promise<number> {
     const { roomId, server } = this.#deps;

@@ -2,9 +2,10 @@
  * Writers into the Yjs document: the SDK's provider, y-websocket, and REST. They write in bursts with rests between, since the SDK's signal for
  * "saved", a hash of the whole document, needs a moment in which nobody writes.
  */
+
+import { createHash } from 'node:crypto';
 import { createClient } from '@liveblocks/client';
 import { getYjsProviderForRoom } from '@liveblocks/yjs';
-import { createHash } from 'node:crypto';
 import { WebSocket } from 'ws';
 import { WebsocketProvider } from 'y-websocket';
 import * as Y from 'yjs';
@@ -109,7 +110,9 @@ export class SdkTypist extends Typist {
 }
 
 function hashOf(doc: Y.Doc): string {
-  return createHash('sha256').update(Y.encodeSnapshot(Y.snapshot(doc))).digest('base64');
+  return createHash('sha256')
+    .update(Y.encodeSnapshot(Y.snapshot(doc)))
+    .digest('base64');
 }
 
 /** Has no acknowledgement; but it comes back with all it holds, so in the end nothing of it may be missing. */
@@ -134,7 +137,9 @@ export class PlainTypist extends Typist {
   }
 
   async settle(): Promise<void> {
-    await until('y-websocket is back', () => this.#provider.wsconnected && this.#provider.synced, { timeoutMs: SETTLE_TIMEOUT_MS });
+    await until('y-websocket is back', () => this.#provider.wsconnected && this.#provider.synced, {
+      timeoutMs: SETTLE_TIMEOUT_MS,
+    });
     await until('its document is stored', () => this.isStored()).catch(() => undefined); // the judgement will name what is missing
     this.acknowledgeAll();
   }
@@ -180,6 +185,7 @@ export class YdocBackEnd implements Writer {
     doc.getText('text').insert(0, text);
     const body = Y.encodeStateAsUpdate(doc);
     const { roomId, server } = this.#deps;
-    return (await ask(server, roomPath(roomId, '/ydoc'), { method: 'PUT', body, contentType: 'application/octet-stream' })).status;
+    return (await ask(server, roomPath(roomId, '/ydoc'), { method: 'PUT', body, contentType: 'application/octet-stream' }))
+      .status;
   }
 }

@@ -37,9 +37,12 @@ function formsOf(sent: Operations, before: readonly Operations[]): Operations[] 
   return forms;
 }
 
-/** What stands behind the latest form that `ops` begins with, moved over the updates which the client had not heard of. */
+/** What stands behind the form that `ops` begins with, moved over the updates which the client had not heard of. */
 function behindAny(ops: Operations, forms: readonly Operations[], before: readonly Operations[]): Operations {
-  const heard = forms.findLastIndex((form) => beginsWith(ops, form));
+  let heard = -1;
+  // The longest, for a form of which others left nothing begins everything; of equals the last, for most clients missed no more than the answer.
+  for (const [index, form] of forms.entries())
+    if (beginsWith(ops, form) && form.length >= (forms[heard]?.length ?? 0)) heard = index;
   if (heard < 0) return [];
   let rest = ops.slice(forms[heard]!.length);
   for (let index = heard; index < before.length; index += 1) {

@@ -43,6 +43,8 @@ interface Scan {
   readonly spans: Span[];
   readonly needs: Map<number, number>;
   readonly deletes: number[];
+  /** Ranges that must be deleted by this same update, as in `deletes`. */
+  readonly mustBeDeleted: number[];
   nestedTypes: number;
 }
 
@@ -75,7 +77,7 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
     throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The Yjs update', bytesMax: limits.updateBytesMax });
   }
   const reader = new ByteReader(update);
-  const scan: Scan = { reader, limits, spans: [], needs: new Map(), deletes: [], nestedTypes: 0 };
+  const scan: Scan = { reader, limits, spans: [], needs: new Map(), deletes: [], mustBeDeleted: [], nestedTypes: 0 };
   const clients = new Set<number>();
   for (let blocks = reader.count(BLOCK_BYTES_MIN); blocks > 0; blocks -= 1) {
     const client = scanBlock(scan);
@@ -86,6 +88,7 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
   const deletesAt = reader.at;
   scanDeletes(scan);
   if (reader.left > 0) throw invalidUpdate('bytes follow its end; is it in the V2 encoding?');
+  checkDeleted(scan);
   const { spans, needs, deletes, nestedTypes } = scan;
   return { spans, needs, deletes, deletesAt, nestedTypes };
 }
@@ -153,8 +156,7 @@ function scanStruct(scan: Scan, span: Span, info: number): number {
     span.deleted += length;
     return length;
   }
-  // Yjs writes one value an entry. One of several can be split, and then Yjs throws when it collects the map.
-  if (info & HAS_KEY && length > 1) throw invalidUpdate('an entry of a map in it holds several values');
+  if (info & HAS_KEY && length > 1) scan.mustBeDeleted.push(span.client, span.to, span.to + length);
   remember(span, length, place, reader.print, limits.writerStructsMax);
   return length;
 }
@@ -205,4 +207,34 @@ function scanDeletes({ reader, limits, deletes }: Scan): void {
       if (to > from) deletes.push(client, from, to);
     }
   }
+}
+
+/**
+ * Yjs writes one value an entry, but it joins values that are deleted and that an undo manager keeps: those are deleted by the same update. Of
+ * several that are not, one could be split off, and Yjs would throw when it collects the map.
+ */
+function checkDeleted({ deletes, mustBeDeleted }: Scan): void {
+  if (mustBeDeleted.length === 0) return;
+  const ranges = new Map<number, number[]>();
+  for (let at = 0; at < deletes.length; at += 3) {
+    const own = ranges.get(deletes[at]!);
+    if (own === undefined) ranges.set(deletes[at]!, [deletes[at + 1]!, deletes[at + 2]!]);
+    else own.push(deletes[at + 1]!, deletes[at + 2]!);
+  }
+  for (let at = 0; at < mustBeDeleted.length; at += 3) {
+    const [client, from, to] = mustBeDeleted.slice(at, at + 3) as [number, number, number];
+    if (!isCovered(ranges.get(client) ?? [], from, to)) throw invalidUpdate('an entry of a map in it holds several values');
+  }
+}
+
+/** Whether one of the ranges, ascending pairs as Yjs writes them, holds all clocks from `from` to `to`. */
+function isCovered(ranges: readonly number[], from: number, to: number): boolean {
+  let low = 0;
+  let high = ranges.length / 2;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ranges[2 * middle]! <= from) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 && ranges[2 * low - 1]! >= to;
 }
