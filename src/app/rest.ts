@@ -7,6 +7,7 @@ import type { Settings } from '../config.ts';
 import { liveRoutes } from '../features/live/routes.ts';
 import { findRoomForEntry } from '../features/rooms/queries.ts';
 import { roomRoutes } from '../features/rooms/routes.ts';
+import { schemaRoutes } from '../features/schemas/routes.ts';
 import { storageRoutes } from '../features/storage/routes.ts';
 import { tokenKeyFrom } from '../features/tokens/queries.ts';
 import { tokenRoutes } from '../features/tokens/routes.ts';
@@ -49,6 +50,7 @@ export function restApi({ settings, log, keys, db, rooms }: RestDeps): HttpHandl
     }),
     ...roomRoutes({ db, rooms: door, nowMs, accessesChanged: (roomId) => rooms.gateway.reconsider(roomId) }),
     ...liveRoutes({ rooms: door, roomExists: async (roomId) => (await findRoomForEntry(db, roomId)) !== null }),
+    ...schemaRoutes({ db, rooms: door, nowMs }),
     ...storageRoutes({ rooms: door, typeKey: settings.STORAGE_TYPE_KEY }),
     ...ydocRoutes({ rooms: door }),
     healthRoute(rooms),

@@ -6,6 +6,7 @@ import { asRoomId, newId, type RoomId } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
 import { createRoomOnEntry, findRoomForEntry, touchLastConnection } from '../features/rooms/queries.ts';
+import { findSchemaOfStream } from '../features/schemas/queries.ts';
 import { admit, makeTokenVerifier, tokenKeyFrom, type VerifyToken } from '../features/tokens/queries.ts';
 import { ActorHost } from '../kernel/actor/actor-host.ts';
 import { Membership } from '../kernel/cluster/membership.ts';
@@ -95,6 +96,7 @@ export async function startRooms({ settings, log, keys, database, publicUrl }: S
     deliver: gateway.deliver,
     closeSessions: gateway.closeSessions.bind(gateway),
     findStream: async (roomId: RoomId) => (await findRoomForEntry(db, roomId))?.pk ?? null,
+    findSchema: (stream: number) => findSchemaOfStream(db, stream),
   };
   return {
     door: {

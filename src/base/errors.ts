@@ -156,7 +156,9 @@ export const ERRORS = {
     close: 4000,
     retry: false,
     message: (facts) =>
-      `Operation ${facts.index} (${facts.op} at ${quote(facts.path)}) failed: ${facts.reason}. Nothing was changed.`,
+      facts.index === undefined
+        ? `${facts.reason}. Nothing was changed.`
+        : `Operation ${facts.index} (${facts.op} at ${quote(facts.path)}) failed: ${facts.reason}. Nothing was changed.`,
     suggestion: 'Read the document again and build the patch from what it holds now.',
   },
   INVALID_SCHEMA: {
@@ -171,7 +173,10 @@ export const ERRORS = {
     status: 404,
     close: 4001,
     retry: false,
-    message: (facts) => `The schema ${quote(facts.id)} does not exist.`,
+    message: (facts) =>
+      facts.roomId === undefined
+        ? `The schema ${quote(facts.id)} does not exist.`
+        : `No schema is attached to the room ${quote(facts.roomId)}.`,
     suggestion: 'Check the ID; it is the name of the schema, @ and its version.',
   },
   SCHEMA_FROZEN: {

@@ -8,11 +8,15 @@ import { NUMBERS_PER_CLAIM } from '../kernel/cluster/ownership.ts';
 import { decodeRecords } from './journal-record.ts';
 import { emptyRoom } from './room.ts';
 import { RoomActor, type RoomActorDeps } from './room-actor.ts';
+import { restoreSchema } from './schema/decide.ts';
+import type { RoomSchema } from './shapes.ts';
 import { replayRecord, restoreSnapshot } from './snapshot.ts';
 
 export interface LoadRoomDeps extends RoomActorDeps {
   /** The room's number in the database, or null when there is no such room. */
   readonly findStream: (roomId: RoomId) => Promise<number | null>;
+  /** The schema attached to the room of this number, if one is. */
+  readonly findSchema: (stream: number) => Promise<RoomSchema | null>;
 }
 
 /** @throws AppError ROOM_NOT_FOUND, ROOM_MOVED when a live worker owns it, ROOM_UNREADABLE */
@@ -25,6 +29,10 @@ export async function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () =>
     throw claim.refused === 'gone' ? new AppError('ROOM_NOT_FOUND', { roomId }) : new AppError('ROOM_MOVED', { by: claim.by });
 
   const room = emptyRoom(roomId, { from: claim.numbersFrom, to: claim.numbersFrom + NUMBERS_PER_CLAIM });
+  room.claim = { stream, epoch: claim.epoch };
+  // After the claim: who attached a schema under an earlier owner has written it down by now, or finds that it is too late.
+  const schema = await deps.findSchema(stream);
+  if (schema !== null) restoreSchema(room, schema);
   const snapshot = await deps.snapshots.load(stream);
   if (snapshot !== null) restoreSnapshot(room, snapshot);
   const entries = await deps.journal.readAfter(stream, room.version);

@@ -7,6 +7,7 @@
 import type { RoomId } from '../base/ids.ts';
 import { decideAwareness, decideAwarenessFetch } from './awareness.ts';
 import { decideBroadcast, decidePresence, decidePresenceSet, decideTick, decideUsersList } from './presence.ts';
+import { decideSchemaAttach, decideSchemaDetach } from './schema/decide.ts';
 import { decideClose, decideJoin, decideLeave, decidePermit } from './sessions.ts';
 import type { Command, DecideContext, Effect, RoomState } from './shapes.ts';
 import {
@@ -31,6 +32,8 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
     numbers: { next: numbers.from, reservedTo: numbers.to, claimedTo: numbers.to },
     sessions: new Map(),
     storage: emptyStorage(),
+    schema: null,
+    claim: { stream: 0, epoch: 0 },
     storageText: null,
     restIds: null,
     ydocs: new Map(),
@@ -84,6 +87,10 @@ export function decide(room: RoomState, command: Command, ctx: DecideContext): E
       return decideStorageNodes(room);
     case 'storage.send':
       return decideStorageSend(room, command);
+    case 'schema.attach':
+      return decideSchemaAttach(room, command);
+    case 'schema.detach':
+      return decideSchemaDetach(room, command);
     case 'ydoc.read':
       return decideYdocRead(room, command);
     case 'ydoc.json':

@@ -11,6 +11,7 @@ import type { Permissions } from '../protocol/permissions.ts';
 import type { ServerMessage } from '../protocol/server-messages.ts';
 import type { Op } from '../protocol/storage-ops.ts';
 import type { JournalRecord } from './journal-record.ts';
+import type { Schema } from './schema/compile.ts';
 import type { PatchOperation } from './storage/patch.ts';
 import type { Storage } from './storage/tree.ts';
 import type { Ydoc } from './ydoc/ydoc.ts';
@@ -64,6 +65,10 @@ export interface RoomState {
   readonly numbers: ActorNumbers;
   readonly sessions: Map<SessionId, Session>;
   storage: Storage;
+  /** What bounds the changes of Storage, if anything does. */
+  schema: AttachedSchema | null;
+  /** The claim it lives under. */
+  claim: { readonly stream: number; readonly epoch: number };
   /** The Storage document as last read over REST, and the version it is of. */
   storageText: { readonly version: number; readonly form: string; readonly text: string } | null;
   /** Ids for nodes that REST makes: one actor number per activation, taken when first needed. */
@@ -76,6 +81,27 @@ export interface RoomState {
   readonly unsettled: Set<string>;
   /** What y-websocket clients call awareness, by Yjs client id. */
   readonly awareness: Map<number, AwarenessEntry>;
+}
+
+/** The decision that attached a schema: of two, the later one of the later owner counts. */
+export interface AttachedAt {
+  readonly stream: number;
+  readonly epoch: number;
+  readonly decision: number;
+}
+
+export interface AttachedSchema {
+  readonly id: string;
+  readonly types: Schema;
+  readonly at: AttachedAt;
+}
+
+/** The same as the database has it. */
+export interface RoomSchema {
+  readonly id: string;
+  /** Its text. */
+  readonly body: string;
+  readonly at: AttachedAt;
 }
 
 export interface RestIds {
@@ -128,6 +154,8 @@ export type Command =
   | { readonly type: 'storage.patch'; readonly operations: readonly PatchOperation[] } // → null
   | { readonly type: 'storage.nodes' } // → { actor, nodes: [id, SerializedCrdt][] }
   | { readonly type: 'storage.send'; readonly ops: readonly Op[] } // → null
+  | { readonly type: 'schema.attach'; readonly schema: Pick<RoomSchema, 'id' | 'body'> } // → AttachedAt
+  | { readonly type: 'schema.detach'; readonly upTo: AttachedAt } // → null
   | { readonly type: 'ydoc.read'; readonly guid: string } // → Uint8Array
   | {
       readonly type: 'ydoc.json';

@@ -14,14 +14,20 @@ describe.skipIf(isExternal)('a server that is killed', () => {
   });
   afterAll(async () => run?.stop());
 
-  test.each(SEEDS)('[KI3] has every acknowledged write once, and others at most once (seed %i)', { timeout: TIMEOUT_MS }, async (seed) => {
-    const round = await run!.round({ round: seed, seed });
-    console.log(lineOf(round));
-    expect(round).toMatchObject({ lost: [], duplicated: [], foreign: [], faults: [] });
-    expect(round.acked).toBeGreaterThan(100);
-  });
+  test.each(SEEDS)(
+    '[KI3] has every acknowledged write once, and others at most once (seed %i)',
+    { timeout: TIMEOUT_MS },
+    async (seed) => {
+      const round = await run!.round({ round: seed, seed });
+      console.log(lineOf(round));
+      expect(round).toMatchObject({ lost: [], duplicated: [], foreign: [], faults: [] });
+      expect(round.acked).toBeGreaterThan(100);
+    },
+  );
 
-  test('[KI4] has, after one more kill, every room as it was left, and leaves no process behind', { timeout: TIMEOUT_MS }, async () => {
+  test('[KI4] has, after one more kill, every room as it was left, and leaves no process behind', {
+    timeout: TIMEOUT_MS,
+  }, async () => {
     expect(await run!.lastRestart()).toEqual([]);
   });
 });

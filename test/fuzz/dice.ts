@@ -3,7 +3,7 @@ export class Dice {
   #state: number;
 
   constructor(seed: number) {
-    this.#state = seed | 0;
+    this.#state = Math.imul(seed, 0x9e3779b1); // neighbouring seeds begin far apart
   }
 
   /** From 0 to 1, without 1. */

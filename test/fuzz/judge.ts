@@ -4,7 +4,7 @@ import { toJson } from '../../src/room/storage/lson.ts';
 import { until } from '../support/e2e/until.ts';
 import { Dice } from './dice.ts';
 import type { OwnServer } from './own-server.ts';
-import { Replica } from './replica.ts';
+import { plain, Replica } from './replica.ts';
 import { SCENARIOS } from './scenarios.ts';
 
 const REST_TIMEOUT_MS = 6_000;
@@ -100,9 +100,4 @@ async function passes(condition: () => boolean | Promise<boolean>, timeoutMs: nu
 
 async function read(server: OwnServer, roomId: string): Promise<unknown> {
   return plain(await server.backend.getStorageDocument(roomId, 'json'));
-}
-
-/** As it is on the wire: nothing that JSON has no word for. */
-export function plain(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value)) as unknown;
 }

@@ -7,7 +7,7 @@ import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
 import { encodeRecord, type JournalRecord } from '../../src/room/journal-record.ts';
 import { loadRoom } from '../../src/room/load-room.ts';
 import { emptyRoom } from '../../src/room/room.ts';
-import type { RoomSchema } from '../../src/room/shapes.ts';
+import type { Command, RoomSchema } from '../../src/room/shapes.ts';
 import { encodeSnapshot, replayRecord } from '../../src/room/snapshot.ts';
 import { LIMITS, newcomer } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -92,4 +92,31 @@ test('[SN-R7] no such room, a room that is gone, and a room of another worker ar
   await expect(load({ stream: null })).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND' });
   await expect(load({ claim: { refused: 'gone' } })).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND' });
   await expect(load({ claim: { refused: 'owned', by: asIncarnation('x') } })).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+});
+
+const SCHEMA = { id: 's@1', body: 'type Storage { a?: number }', at: { stream: 5, epoch: 1, decision: 4 } };
+const patchA = (value: unknown) => ({ type: 'storage.patch', operations: [{ op: 'add', path: '/a', value }] }) as Command;
+
+test('[SC39] a room that wakes has the schema that the database says, read after the claim', async () => {
+  const order: string[] = [];
+  const deps = stored({ schema: SCHEMA, entries: [entry(1, [a(1)])] });
+  const { claim } = deps.ownership;
+  deps.ownership.claim = async () => {
+    order.push('claim');
+    return claim();
+  };
+  deps.findSchema = async () => {
+    order.push('schema');
+    return SCHEMA;
+  };
+  const actor = await loadRoom(deps, ROOM, () => undefined);
+  expect(order).toEqual(['claim', 'schema']);
+  expect(() => actor.act(patchA('x'))).toThrow(expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST' }));
+  await actor.act(patchA(2));
+  expect(await actor.act({ type: 'schema.attach', schema: SCHEMA })).toMatchObject({ stream: 5, epoch: 2 });
+});
+
+test('[SC39] and is not opened when this build does not understand it', async () => {
+  const broken = { ...SCHEMA, body: 'type Storage { a: future }' };
+  await expect(loadRoom(stored({ schema: broken }), ROOM, () => undefined)).rejects.toMatchObject({ code: 'ROOM_UNREADABLE' });
 });

@@ -5,7 +5,6 @@
  */
 import { checkSchema, ROOT_TYPE } from './check.ts';
 import { type Definition, type MemberSyntax, type ObjectBody, type PlainObject, parseSchema, type TypeSyntax } from './parse.ts';
-import { tokensOf } from './tokens.ts';
 
 /** What a value may be, one member a kind; what is null or false may not be. */
 export interface ValueType {
@@ -54,9 +53,9 @@ const remembered = new Map<string, Schema>();
 export function compileSchema(text: string): Schema {
   const known = remembered.get(text);
   if (known !== undefined) return known;
-  const definitions = parseSchema(text);
-  checkSchema(definitions, tokensOf(text).at(-1)!);
-  const schema = typesOf(definitions);
+  const syntax = parseSchema(text);
+  checkSchema(syntax);
+  const schema = typesOf(syntax.definitions);
   const [oldest] = remembered.keys();
   if (remembered.size === REMEMBERED_MAX) remembered.delete(oldest!);
   remembered.set(text, schema);

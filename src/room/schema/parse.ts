@@ -52,18 +52,24 @@ export type MemberSyntax = Position &
 /** An object type, written out or by its name. */
 export type PlainObject = { readonly is: 'object'; readonly body: ObjectBody } | { readonly is: 'name'; readonly name: string };
 
+export interface SchemaSyntax {
+  readonly definitions: readonly Definition[];
+  /** Where the text ends. */
+  readonly end: Position;
+}
+
 /**
  * The definitions of a schema, in order.
  * @throws AppError INVALID_SCHEMA with line, column, what was expected there and what stands there.
  */
-export function parseSchema(text: string): Definition[] {
+export function parseSchema(text: string): SchemaSyntax {
   const cursor = new Cursor(text);
   const definitions = new Map<string, Definition>();
   while (cursor.next.kind !== 'end') {
     const definition = definitionAt(cursor, definitions);
     definitions.set(definition.name, definition);
   }
-  return [...definitions.values()];
+  return { definitions: [...definitions.values()], end: cursor.next };
 }
 
 /** Where the parser stands. The last token is the end, and nobody takes it. */

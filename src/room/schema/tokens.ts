@@ -84,7 +84,8 @@ interface Place {
 
 /** Past blanks, line breaks and comments. */
 function skip(text: string, place: Place): Place {
-  const skipped = match(SKIPPED, text, place.offset) ?? '';
+  const skipped = match(SKIPPED, text, place.offset);
+  if (skipped === undefined) return place;
   const breaks = [...skipped.matchAll(LINE_BREAK)];
   const last = breaks.at(-1);
   const offset = place.offset + skipped.length;

@@ -2,7 +2,7 @@
  * The rules of UPDATE_TEXT (protocol §5.7, 6.3 option C): late edits are moved over what came between, and everybody is told them as
  * they were applied. What a client typed behind an edit whose answer it missed comes under the same op id, and is not lost.
  */
-import { CRDT, type LiveTextData, OP, type TextOperation, type UpdateTextOp } from '../../protocol/storage-ops.ts';
+import { CRDT, type LiveTextData, type TextOperation, type UpdateTextOp } from '../../protocol/storage-ops.ts';
 import { VALUE_CHARACTERS_MAX } from '../../protocol/storage-values.ts';
 import { jsonEquals } from './json-equals.ts';
 import type { TextNode } from './nodes.ts';
@@ -28,8 +28,11 @@ export function applyUpdateText(storage: Storage, op: UpdateTextOp): Verdict {
   if (op.opId !== undefined && history.opIds.has(op.opId)) {
     const behind = operationsBehind(op, text);
     // The client drops what it holds of this op, and takes the text as it knows it from its snapshot.
-    if (behind.length === 0) return { is: 'known', op: { ...op, baseVersion: version, version, ops: [] } };
-    return applyMoved(storage, text, op, behind);
+    const ack: UpdateTextOp = { ...op, baseVersion: version, version, ops: [] };
+    if (behind.length === 0) return { is: 'known', op: ack };
+    // If the first answer was only late, the client takes no second one under this op id: it hears of the rest as others do.
+    const verdict = applyMoved(storage, text, op, behind);
+    return verdict.is === 'applied' ? { ...verdict, ack } : verdict;
   }
   const between = updatesSince(history, op.baseVersion, version);
   if (between === null) return rejected(`The text is at version ${version}; ${op.baseVersion} is too old, or not yet reached`);

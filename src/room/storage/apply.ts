@@ -59,7 +59,8 @@ export function applyOp(storage: Storage, op: Op, applied: Applied): Verdict {
       // Fixes first: an item that a client has put aside for the set is not found there by the deletion that follows, and its children stay
       // behind as ghosts, for which the client refuses their like when the item comes back.
       const fixes = verdict.fixes ?? [];
-      applied.replies.push(...fixes, verdict.op);
+      if (verdict.ack === undefined) applied.replies.push(...fixes, verdict.op);
+      else applied.replies.push(verdict.ack, ...fixes, withoutOpId(verdict.op));
       applied.forwards.push(...fixes, withoutOpId(verdict.op));
       applied.journal.push(verdict.journal ?? verdict.op);
       break;

@@ -7,7 +7,10 @@ import { AppError } from '../../base/errors.ts';
 import type { SessionId } from '../../base/ids.ts';
 import { allows } from '../../protocol/permissions.ts';
 import type { ServerMessage } from '../../protocol/server-messages.ts';
+import type { Op } from '../../protocol/storage-ops.ts';
 import { sessionOf, takeNumber } from '../roster.ts';
+import { type Refused, underSchema } from '../schema/decide.ts';
+import { takeBackReplies } from '../schema/take-back.ts';
 import type { Command, Effect, RestIds, RoomState } from '../shapes.ts';
 import { type Applied, applyOps } from './apply.ts';
 import { opsFromLson, toJson, toPlainLson } from './lson.ts';
@@ -29,7 +32,8 @@ export function decideStorageChange(room: RoomState, { from, ops }: Of<'storage.
     const opIds = ops.flatMap(({ opId }) => (opId === undefined ? [] : [opId]));
     return [tell(from, { type: 'storage.rejected', opIds, reason: 'The session may not write to Storage.' })];
   }
-  const applied = applyOps(room.storage, ops, { actor: session.actor });
+  const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor: session.actor }));
+  if (applied === null) return takeBack(room, { from, ops, ...refused });
   const effects = record(room, applied);
   if (applied.replies.length > 0) effects.push(tell(from, { type: 'storage.ops', ops: applied.replies }));
   effects.push(...forward(applied, from));
@@ -47,8 +51,9 @@ export function decideStorageInitialize(room: RoomState, { root, typeKey }: Of<'
   if (!isEmptyStorage(room.storage)) throw new AppError('CANNOT_UPDATE_EXISTING_STORAGE', { roomId: room.id });
   const ids = restIds(room);
   const ops = opsFromLson(root, nodeIds(ids));
+  const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor: ids.actor }));
+  if (applied === null) throw new AppError('UNPROCESSABLE_ENTITY', { reason: refused.reason });
   const effects = keepRestIds(room, ids);
-  const applied = applyOps(room.storage, ops, { actor: ids.actor });
   effects.push(...record(room, applied), reply(documentText(room, { format: 'plain-lson', typeKey })), reconnectEveryone());
   return effects;
 }
@@ -62,7 +67,8 @@ export function decideStorageDelete(room: RoomState): Effect[] {
 
 export function decideStoragePatch(room: RoomState, { operations }: Of<'storage.patch'>): Effect[] {
   const ids = restIds(room);
-  const applied = applyJsonPatch(room.storage, operations, nodeIds(ids));
+  const { applied, refused } = underSchema(room, () => applyJsonPatch(room.storage, operations, nodeIds(ids)));
+  if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason });
   const effects = keepRestIds(room, ids);
   effects.push(...record(room, applied), ...forward(applied, null), reply(null));
   return effects;
@@ -78,8 +84,20 @@ export function decideStorageNodes(room: RoomState): Effect[] {
 
 export function decideStorageSend(room: RoomState, { ops }: Of<'storage.send'>): Effect[] {
   const actor = Number.parseInt(ops[0]?.opId ?? '', 10);
-  const applied = applyOps(room.storage, ops, { actor });
+  const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor }));
+  if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason });
   return [...record(room, applied), ...forward(applied, null), reply({ ops: applied.replies })];
+}
+
+/** Nothing of a message was applied: its sender takes it back, and its application hears why, last, when all is as it was. */
+function takeBack(room: RoomState, { from, ops, reason, changed }: Refused & { from: SessionId; ops: readonly Op[] }): Effect[] {
+  const opIds = ops.flatMap(({ opId }) => (opId === undefined ? [] : [opId]));
+  const { replies, needsState } = takeBackReplies(room.storage, ops, changed);
+  return [
+    tell(from, { type: 'storage.ops', ops: replies }),
+    ...(needsState ? [tell(from, stateOf(room))] : []),
+    tell(from, { type: 'storage.rejected', opIds, reason: `${reason}.` }),
+  ];
 }
 
 /** One record per decision, however many ops: they are one change to whoever reads the journal. */

@@ -5,14 +5,7 @@
  */
 import { AppError } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
-import {
-  type CompactNode,
-  CRDT,
-  type LiveTextData,
-  ROOT_ID,
-  type SerializedCrdt,
-  type TextOperation,
-} from '../../protocol/storage-ops.ts';
+import { type CompactNode, CRDT, type LiveTextData, ROOT_ID, type SerializedCrdt } from '../../protocol/storage-ops.ts';
 import {
   attach,
   type Content,

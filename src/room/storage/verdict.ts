@@ -6,12 +6,22 @@ export type Verdict =
   | { readonly is: 'ignored' }
   /** A resent op whose effect is here already; `op` acknowledges it once more. */
   | { readonly is: 'known'; readonly op: Op }
-  /**
-   * `op` as it took effect; `fixes` are changes beyond it, for everybody, to be told before it; `revives`: it brought back an id that was deleted; `journal`: the op
-   * with what only we need to know of it.
-   */
-  | { readonly is: 'applied'; readonly op: Op; readonly fixes?: readonly Op[]; readonly revives?: boolean; readonly journal?: Op }
+  | AppliedVerdict
   | { readonly is: 'rejected'; readonly reason: string };
+
+export interface AppliedVerdict {
+  readonly is: 'applied';
+  /** The op as it took effect. */
+  readonly op: Op;
+  /** Changes beyond it, for everybody, to be told before it. */
+  readonly fixes?: readonly Op[];
+  /** Whether it brought back an id that was deleted. */
+  readonly revives?: boolean;
+  /** What acknowledges the op to its sender, where that learns of the effect as others do. */
+  readonly ack?: Op;
+  /** The op with what only we need to know of it. */
+  readonly journal?: Op;
+}
 
 /** The op with the key it got; the op itself when that is the key it asked for. */
 export function withKey<Placed extends Op & { readonly parentKey: string }>(op: Placed, parentKey: string): Placed {

@@ -7,7 +7,7 @@ import { SCHEMA_LENGTH_MAX } from '../../../src/room/schema/tokens.ts';
 import { refusalOf } from './refusal.ts';
 
 const accepts = (text: string) => expect(compileSchema(text).root.name).toBe('Storage');
-const fieldTexts = (text: string) => parseSchema(text)[0]!.body.fields.map(({ name, type }) => [name, type.text]);
+const fieldTexts = (text: string) => parseSchema(text).definitions[0]!.body.fields.map(({ name, type }) => [name, type.text]);
 
 describe('what is a schema', () => {
   test.each([

@@ -466,7 +466,9 @@ describe('what follows from a patch', () => {
         const nodes = (storage: Storage) => compactNodes(storage).sort(([a], [b]) => (a < b ? -1 : 1));
         expect(nodes(replayed)).toEqual(nodes(live));
         expect(nodes(client)).toEqual(nodes(live));
-        expect(JSON.parse(dumpStorage(replayed) as string).histories).toEqual(JSON.parse(dumpStorage(live) as string).histories);
+        // In any order: a change that was taken back may have put its node last.
+        const histories = (storage: Storage) => Object.fromEntries(JSON.parse(dumpStorage(storage) as string).histories);
+        expect(histories(replayed)).toEqual(histories(live));
       }),
       { numRuns: 500 },
     );

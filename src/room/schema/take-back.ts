@@ -1,0 +1,43 @@
+/**
+ * What makes an SDK client take back ops of its own that the server did not apply (protocol 5.8; tried with real clients).
+ *
+ * The ops come back to it as if applied, because it keeps what it changed locked against everybody's changes until then. What it changed
+ * then gets its value again, by ops as if somebody else had sent them, or by a snapshot of all where nodes have to come back or to move.
+ * Not always by a snapshot: after each one a client sets those keys of its initial Storage that it misses, and where the schema refuses
+ * them the two would go round for ever.
+ */
+import { CRDT, OP, type Op } from '../../protocol/storage-ops.ts';
+import type { ObjectNode } from '../storage/nodes.ts';
+import type { Slot, Storage } from '../storage/tree.ts';
+
+/** @param changed where the ops had changed Storage, before that was taken back */
+export function takeBackReplies(
+  storage: Storage,
+  ops: readonly Op[],
+  changed: readonly (Slot | null)[],
+): { replies: Op[]; needsState: boolean } {
+  const replies = ops.map((op) => echoOf(storage, op));
+  const fixes = new Map<ObjectNode, Map<string, Op>>();
+  for (const slot of changed) {
+    if (slot === null) return { replies, needsState: true };
+    const { parent, key } = slot;
+    if (storage.nodes.get(parent.id) !== parent) continue; // it was new itself
+    if (parent.type !== CRDT.OBJECT || parent.children.has(key)) return { replies, needsState: true };
+    const fixesOfParent = fixes.get(parent) ?? new Map<string, Op>();
+    fixes.set(parent, fixesOfParent.set(key, fixOf(parent, key)));
+  }
+  for (const fixesOfParent of fixes.values()) replies.push(...fixesOfParent.values());
+  return { replies, needsState: false };
+}
+
+function fixOf({ id, data }: ObjectNode, key: string): Op {
+  const value = data.get(key);
+  return value === undefined ? { type: OP.DELETE_OBJECT_KEY, id, key } : { type: OP.UPDATE_OBJECT, id, data: { [key]: value } };
+}
+
+/** Of an edit of a text nothing is left; the client then takes the text from its snapshot (protocol 6.3). */
+function echoOf(storage: Storage, op: Op): Op {
+  const text = op.type === OP.UPDATE_TEXT ? storage.nodes.get(op.id) : undefined;
+  if (op.type !== OP.UPDATE_TEXT || text?.type !== CRDT.TEXT) return op;
+  return { ...op, baseVersion: text.version, version: text.version, ops: [] };
+}
