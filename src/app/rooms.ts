@@ -13,7 +13,8 @@ import { Membership } from '../kernel/cluster/membership.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
-import { Gateway, type GatewayDeps, type GatewayLimits } from '../room/gateway.ts';
+import type { ConnectionDeps, ConnectionLimits } from '../room/connection.ts';
+import { Gateway } from '../room/gateway.ts';
 import { loadRoom } from '../room/load-room.ts';
 import type { RoomPolicy } from '../room/room-actor.ts';
 import type { Command, RoomDoor } from '../room/shapes.ts';
@@ -82,7 +83,8 @@ export async function startRooms({ settings, log, keys, database, publicUrl }: S
     workerName: newId(systemRandom, '', 8),
     rooms: host,
     log,
-    limits: gatewayLimits(settings),
+    connectionsMax: settings.CONNECTIONS_MAX,
+    limits: connectionLimits(settings),
     admit: admission({ db, verifyToken, publicKey: keys.publicKey }),
   });
   const roomDeps = {
@@ -121,7 +123,7 @@ export async function startRooms({ settings, log, keys, database, publicUrl }: S
 }
 
 /** Who comes in, checked against the room as it is in the database now. */
-function admission({ db, ...deps }: { db: Sql; verifyToken: VerifyToken; publicKey: string }): GatewayDeps['admit'] {
+function admission({ db, ...deps }: { db: Sql; verifyToken: VerifyToken; publicKey: string }): ConnectionDeps['admit'] {
   const nowIso = (): string => isoFromMs(systemClock.nowMs());
   return async (target) => {
     const admitted = await admit(target, {
@@ -150,9 +152,8 @@ function roomPolicy(settings: Settings): RoomPolicy {
 /** Documents of one room, subdocuments included (reliability 2.f). */
 const YDOCS_PER_ROOM_MAX = 1_000;
 
-function gatewayLimits(settings: Settings): GatewayLimits {
+function connectionLimits(settings: Settings): ConnectionLimits {
   return {
-    connectionsMax: settings.CONNECTIONS_MAX,
     messagesPerSecondMax: settings.MESSAGES_PER_SECOND_MAX,
     messagesBurstMax: settings.MESSAGES_PER_SECOND_MAX * 4,
     sendBytesSoftMax: settings.SEND_BUFFER_BYTES_MAX / 4,

@@ -7,16 +7,47 @@ import { BoundedQueue, TokenBucket } from '../base/bounded.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId, SessionId } from '../base/ids.ts';
+import type { JsonObject } from '../base/json.ts';
 import type { Log } from '../base/observe.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
 import { type ClientMessage, decodeSdkFrame } from '../protocol/client-messages.ts';
+import type { Permissions } from '../protocol/permissions.ts';
 import { decodeYjsFrame, type YjsClientFrame } from '../protocol/yjs-frames.ts';
-import type { Admission, GatewayDeps } from './gateway.ts';
 import type { Command } from './shapes.ts';
 import type { SocketTarget } from './socket-target.ts';
 
-interface ConnectionDeps extends GatewayDeps {
+/** What a client may do here, and as whom; from its token or the public key. */
+export interface Admission {
+  readonly roomId: RoomId;
+  readonly userId: string | null;
+  readonly info: JsonObject | null;
+  readonly permissions: Permissions;
+  /** When its token expires, in ms since the epoch; Infinity for the public key. */
+  readonly expiresAtMs: number;
+}
+
+/** What all connections of a worker share. */
+export interface ConnectionDeps {
+  readonly clock: Clock;
+  readonly rooms: { ask(key: RoomId, command: Command): Promise<unknown>; tell(key: RoomId, command: Command): boolean };
+  /** Checks credentials and access; creates the room when it is new and the client may. @throws AppError with the close code to use. */
+  readonly admit: (target: SocketTarget) => Promise<Admission>;
+  readonly limits: ConnectionLimits;
+  readonly log: Log;
+}
+
+export interface ConnectionLimits {
+  readonly messagesPerSecondMax: number;
+  readonly messagesBurstMax: number;
+  readonly sendBytesSoftMax: number;
+  readonly sendBytesHardMax: number;
+  /** A connection that sends nothing for so long is dead: SDK clients ping every 30 s, hidden tabs each minute (protocol 3.5). */
+  readonly idleMs: number;
+}
+
+/** What is this one's own. */
+interface OwnDeps extends ConnectionDeps {
   readonly id: SessionId;
   readonly socket: Socket;
   readonly onClosed: () => void;
@@ -34,7 +65,7 @@ const EARLY_BYTES_MAX = 10 * 1024 * 1024;
 const PONG: OutFrame = { data: 'pong', droppable: false };
 
 export class Connection implements SocketHandler {
-  readonly #deps: ConnectionDeps;
+  readonly #deps: OwnDeps;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #socket: Socket;
@@ -54,7 +85,7 @@ export class Connection implements SocketHandler {
   heardAtMs: number;
   expiresAtMs = Number.POSITIVE_INFINITY;
 
-  constructor(deps: ConnectionDeps) {
+  constructor(deps: OwnDeps) {
     this.#deps = deps;
     this.#clock = deps.clock;
     this.#log = deps.log;

@@ -11,40 +11,16 @@ import type { JsonObject } from '../base/json.ts';
 import type { Log } from '../base/observe.ts';
 import type { Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/server.ts';
 import type { Permissions } from '../protocol/permissions.ts';
-import { Connection } from './connection.ts';
+import { Connection, type ConnectionDeps } from './connection.ts';
 import type { Deliver } from './fanout.ts';
 import type { Command } from './shapes.ts';
 import { type SocketTarget, targetOf } from './socket-target.ts';
 
-/** What a client may do here, and as whom; from its token or the public key. */
-export interface Admission {
-  readonly roomId: RoomId;
-  readonly userId: string | null;
-  readonly info: JsonObject | null;
-  readonly permissions: Permissions;
-  /** When its token expires, in ms since the epoch; Infinity for the public key. */
-  readonly expiresAtMs: number;
-}
-
-export interface GatewayDeps {
-  readonly clock: Clock;
+/** The same for all connections of this worker, and how many there may be. */
+export interface GatewayDeps extends ConnectionDeps {
   /** Begins every session id of this worker. */
   readonly workerName: string;
-  readonly rooms: { ask(key: RoomId, command: Command): Promise<unknown>; tell(key: RoomId, command: Command): boolean };
-  /** Checks credentials and access; creates the room when it is new and the client may. @throws AppError with the close code to use. */
-  readonly admit: (target: SocketTarget) => Promise<Admission>;
-  readonly limits: GatewayLimits;
-  readonly log: Log;
-}
-
-export interface GatewayLimits {
   readonly connectionsMax: number;
-  readonly messagesPerSecondMax: number;
-  readonly messagesBurstMax: number;
-  readonly sendBytesSoftMax: number;
-  readonly sendBytesHardMax: number;
-  /** A connection that sends nothing for so long is dead: SDK clients ping every 30 s, hidden tabs each minute (protocol 3.5). */
-  readonly idleMs: number;
 }
 
 const SWEEP_EVERY_MS = 1_000;
@@ -77,7 +53,7 @@ export class Gateway {
     const target = targetOf(request);
     if (target === null) connection.refuse(new AppError('NOT_FOUND', { method: 'GET', path: request.path }));
     else if (this.#isDraining) connection.refuse(new AppError('SERVER_STOPPING'));
-    else if (this.#connections.size >= this.#deps.limits.connectionsMax) connection.refuse(new AppError('ROOM_OVERLOADED'));
+    else if (this.#connections.size >= this.#deps.connectionsMax) connection.refuse(new AppError('ROOM_OVERLOADED'));
     else {
       this.#connections.set(id, connection);
       void connection.enter(target);

@@ -4,7 +4,8 @@ import { asRoomId, asSessionId } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { SocketHandler } from '../../src/kernel/transport/server.ts';
 import { FULL_ACCESS, type Permissions } from '../../src/protocol/permissions.ts';
-import { type Admission, Gateway } from '../../src/room/gateway.ts';
+import type { Admission } from '../../src/room/connection.ts';
+import { Gateway } from '../../src/room/gateway.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { READER } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -27,8 +28,8 @@ function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: nu
     clock,
     workerName: 'w',
     log: silentLog,
+    connectionsMax: 100,
     limits: {
-      connectionsMax: 100,
       messagesPerSecondMax: 10,
       messagesBurstMax: 20,
       sendBytesSoftMax: 1_000,

@@ -1,7 +1,6 @@
 /** Who is asking: from the Authorization header to a principal. It does not know how tokens are signed, nor what a user may do where. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../base/errors.ts';
-import type { Need } from './route.ts';
 import type { HttpRequest } from './server.ts';
 
 /** `token` holds the verified claims; the kernel does not look inside. */
@@ -10,6 +9,9 @@ export type Principal =
   | { readonly kind: 'public' }
   | { readonly kind: 'user'; readonly token: Readonly<Record<string, unknown>> }
   | { readonly kind: 'none' };
+
+/** secret: the secret key. none: anybody. Else a right that the secret key implies and that `authorize` checks for users. */
+export type Need = 'secret' | 'none' | `${'room' | 'storage' | 'comments' | 'personal'}:${'read' | 'write'}`;
 
 export type Authenticate = (request: Pick<HttpRequest, 'headers'>, need: Need) => Principal | Promise<Principal>;
 

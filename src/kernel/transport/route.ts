@@ -5,13 +5,10 @@
  * `openapi.ts` reads the same data. This module does nothing, it only holds the types together.
  */
 import type { Static, TSchema } from 'typebox';
-import type { Principal } from './principal.ts';
+import type { Need, Principal } from './principal.ts';
 import type { HttpRequest } from './server.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-
-/** secret: the secret key. none: anybody. Else a right that the secret key implies and that `authorize` checks for users. */
-export type Need = 'secret' | 'none' | `${'room' | 'storage' | 'comments' | 'personal'}:${'read' | 'write'}`;
 
 /** Bytes as one array, `application/octet-stream`. @see bytes */
 interface BytesBody {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
+import type { Need } from '../../../src/kernel/transport/principal.ts';
 import { bearerOf, makeAuthenticate } from '../../../src/kernel/transport/principal.ts';
-import type { Need } from '../../../src/kernel/transport/route.ts';
 
 const authenticate = makeAuthenticate({
   secretKey: 'sk_right',
