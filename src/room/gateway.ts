@@ -1,20 +1,9 @@
-/**
- * This worker's sockets: frames become commands, deliveries become frames.
- *
- * A socket is accepted first and refused by a close code afterwards, because a refused upgrade makes SDK clients loop (protocol 3.2).
- * The gateway knows connections and sessions; what a message means is decided by the room.
- */
-import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import { asSessionId, type RoomId, type SessionId } from '../base/ids.ts';
-import type { JsonObject } from '../base/json.ts';
-import type { Log } from '../base/observe.ts';
 import type { Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/server.ts';
-import type { Permissions } from '../protocol/permissions.ts';
 import { Connection, type ConnectionDeps } from './connection.ts';
 import type { Deliver } from './fanout.ts';
-import type { Command } from './shapes.ts';
-import { type SocketTarget, targetOf } from './socket-target.ts';
+import { targetOf } from './socket-target.ts';
 
 /** The same for all connections of this worker, and how many there may be. */
 export interface GatewayDeps extends ConnectionDeps {
