@@ -15,6 +15,8 @@ const text = (description: string, options: object = {}) => Type.String({ descri
 const count = (description: string, options: { default: number; minimum: number; maximum: number }) =>
   Type.Integer({ description, ...options });
 
+const flag = (description: string, options: { default: boolean }) => Type.Boolean({ description, ...options });
+
 /** The table. `default` absent: the setting is optional and has none. */
 export const SETTINGS = {
   PORT: count('Port for clients: REST, WebSockets, health. 0 takes a free one.', { default: 8080, minimum: 0, maximum: 65_535 }),
@@ -31,6 +33,49 @@ export const SETTINGS = {
       minimum: 3,
       maximum: 100,
     },
+  ),
+  REDIS_URL: Type.Optional(
+    text(
+      'Redis, for more workers than one: redis://…, rediss://…, redis+sentinel://host:26379,host:26379/master-name or redis+cluster://host:7000,host:7001. It holds hints only and may lose them. Requires DATABASE_URL and S3_BUCKET.',
+      { pattern: '^rediss?(\\+sentinel|\\+cluster)?://' },
+    ),
+  ),
+  REDIS_PREFIX: text('Begins every key in Redis; two clusters on one Redis need two.', {
+    default: 'atrium',
+    pattern: '^[\\w-]{1,64}$',
+  }),
+  S3_BUCKET: Type.Optional(text('Bucket for large snapshots and files, instead of DATA_DIR.')),
+  S3_ENDPOINT: Type.Optional(text('Address of an S3-compatible server, when it is not AWS.')),
+  S3_REGION: text('Region of the bucket.', { default: 'us-east-1' }),
+  S3_FORCE_PATH_STYLE: flag(
+    'Whether the bucket stands in the path instead of the host name; most servers other than AWS need it.',
+    {
+      default: false,
+    },
+  ),
+  S3_CREATE_BUCKET: flag('Whether to make the bucket at start when it is missing.', { default: false }),
+  WORKERS: count('Worker processes on this machine, on one public port. More than one requires REDIS_URL.', {
+    default: 1,
+    minimum: 1,
+    maximum: 256,
+  }),
+  BUS_HOST: text(
+    'Address under which other workers reach this one, and on which it listens for them: a private one. Other machines cannot reach 127.0.0.1.',
+    { default: '127.0.0.1' },
+  ),
+  BUS_PORT: count('Port for other workers; of several on one machine the second has the next port. 0 takes a free one.', {
+    default: 0,
+    minimum: 0,
+    maximum: 65_535,
+  }),
+  ADMIN_HOST: text('Address for probes, metrics and the drain command; keep clients out.', { default: '127.0.0.1' }),
+  ADMIN_PORT: Type.Optional(
+    Type.Integer({
+      description:
+        'Port for /livez, /readyz, /metrics and POST /drain; of several workers the second has the next port. Absent: none.',
+      minimum: 0,
+      maximum: 65_535,
+    }),
   ),
   SECRET_KEY: Type.Optional(
     text('Key of your back end, sk_…; whoever has it may do everything.', { pattern: '^sk_[\\w-]{16,128}$' }),
@@ -169,6 +214,8 @@ function defaultOf(schema: TSchema): unknown {
 }
 
 function fromText(value: string, schema: TSchema): unknown {
-  const isNumber = (schema as { type?: string }).type === 'integer';
-  return isNumber && /^-?\d+$/.test(value) ? Number(value) : value;
+  const { type } = schema as { type?: string };
+  if (type === 'integer' && /^-?\d+$/.test(value)) return Number(value);
+  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
+  return value;
 }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { ERRORS } from '../src/base/errors.ts';
+import { ERRORS } from '../src/base/error-table.ts';
 import { configReadme } from './support/config-readme.ts';
 import { FILE_LINES_MAX, type SourceFile, violationsOf } from './support/house-rules.ts';
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { DiskBlobs } from '../adapters/disk-blobs.ts';
 import { isoFromMs, systemClock, systemRandom } from '../base/clock.ts';
-import { asRoomId, newId, type RoomId } from '../base/ids.ts';
+import { asRoomId, asWorkerAddress, newId, type RoomId } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
 import { createRoomOnEntry, findRoomForEntry, touchLastConnection } from '../features/rooms/queries.ts';
@@ -68,7 +68,7 @@ export async function startRooms({ settings, log, keys, database, publicUrl }: S
     clock,
     random: systemRandom,
     log,
-    address: `${settings.HOST}:${settings.PORT}`,
+    address: asWorkerAddress(`${settings.HOST}:${settings.PORT}`),
     onLapsed: () => host.dropAll(),
   });
   if (isPrivate) await ownership.fenceAllOthers();

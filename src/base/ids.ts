@@ -13,10 +13,14 @@ export type SessionId = Branded<string, 'SessionId'>;
 /** One life of one worker process: the unit of fencing (reliability 2.0). */
 export type Incarnation = Branded<string, 'Incarnation'>;
 
+/** host:port of a worker's bus: how workers address each other. Two lives of a worker may have the same one after the other. */
+export type WorkerAddress = Branded<string, 'WorkerAddress'>;
+
 export const asRoomId = (value: string): RoomId => value as RoomId;
 export const asRoomPk = (value: number): RoomPk => value as RoomPk;
 export const asSessionId = (value: string): SessionId => value as SessionId;
 export const asIncarnation = (value: string): Incarnation => value as Incarnation;
+export const asWorkerAddress = (value: string): WorkerAddress => value as WorkerAddress;
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-';
 

@@ -5,7 +5,7 @@
  */
 import type { Clock, Random } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
-import type { Incarnation } from '../../base/ids.ts';
+import type { Incarnation, WorkerAddress } from '../../base/ids.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Sql } from '../persistence/sql.ts';
 import type { Claim, Ownership, Refusal } from './ownership.ts';
@@ -16,8 +16,7 @@ export interface MembershipDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** host:port of this worker's bus. */
-  readonly address: string;
+  readonly address: WorkerAddress;
   /** Drop every actor unread: this worker may not speak for them any more. */
   readonly onLapsed: () => void;
 }

@@ -4,7 +4,7 @@
  * A claim raises the epoch before the journal is read; every append is fenced by that epoch. A lapsed lease is never
  * renewed: the worker takes a new incarnation and drops its actors (design §4; reliability 2.a).
  */
-import type { Incarnation } from '../../base/ids.ts';
+import type { Incarnation, WorkerAddress } from '../../base/ids.ts';
 
 export interface Claim {
   readonly stream: number;
@@ -17,7 +17,9 @@ export interface Claim {
 export const NUMBERS_PER_CLAIM = 1_000;
 
 /** `gone`: no such actor. `owned`: a live worker has it. */
-export type Refusal = { readonly refused: 'gone' } | { readonly refused: 'owned'; readonly by: Incarnation };
+export type Refusal =
+  | { readonly refused: 'gone' }
+  | { readonly refused: 'owned'; readonly by: Incarnation; readonly at: WorkerAddress };
 
 export interface Ownership {
   readonly incarnation: Incarnation;

@@ -6,7 +6,7 @@
  */
 import type { Clock, Random } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
-import { asIncarnation, type Incarnation } from '../../base/ids.ts';
+import { asIncarnation, type Incarnation, type WorkerAddress } from '../../base/ids.ts';
 import type { Log } from '../../base/observe.ts';
 import { named, type Query, type Sql, sql } from '../persistence/sql.ts';
 import { type Duty, dutyAt, LEASE } from './lease.ts';
@@ -17,8 +17,7 @@ export interface SqlOwnershipDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** host:port of this worker's bus. */
-  readonly address: string;
+  readonly address: WorkerAddress;
   /** The lease is gone: drop every actor unread and register anew. Called once, also when another worker fenced this one. */
   readonly onLapsed: () => void;
 }
@@ -68,9 +67,9 @@ export class SqlOwnership implements Ownership {
       if (found === undefined) return { refused: 'gone' };
       if (!found.holdsLease) this.#lapse('fenced by another worker');
       this.#mustServe();
-      const { owner } = found;
+      const { owner, address } = found;
       const isFree = owner === null || found.isFenced || (found.isExpired && (await this.fence(owner, 'expired')));
-      if (!isFree) return { refused: 'owned', by: owner };
+      if (!isFree) return { refused: 'owned', by: owner, at: address };
     }
     throw new AppError('ROOM_MOVED'); // others claim it faster than we can look
   }
@@ -182,6 +181,7 @@ function claimQuery(stream: number, self: Incarnation): Query<Claim> {
 
 interface FoundOwner {
   readonly owner: Incarnation | null;
+  readonly address: WorkerAddress;
   readonly isFenced: boolean;
   readonly isExpired: boolean;
   readonly holdsLease: boolean;
@@ -189,7 +189,7 @@ interface FoundOwner {
 
 function ownerQuery(stream: number, self: Incarnation): Query<FoundOwner> {
   return sql<FoundOwner>`
-    select o.owner, coalesce(w.fenced_at is not null, false) as "isFenced", coalesce(${isExpired('w')}, false) as "isExpired",
+    select o.owner, w.address, coalesce(w.fenced_at is not null, false) as "isFenced", coalesce(${isExpired('w')}, false) as "isExpired",
            exists (select from worker_lease me where me.incarnation = ${self} and me.fenced_at is null and me.lease_until > clock_timestamp())
              as "holdsLease"
       from actor_owner o left join worker_lease w on w.incarnation = o.owner
