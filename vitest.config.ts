@@ -1,11 +1,22 @@
 import { defineConfig } from 'vitest/config';
 
+/** Each of these starts its own processes, whatever the other files run against. */
+const OWN_PROCESSES = ['test/e2e/start.test.ts', 'test/e2e/kill.test.ts', 'test/e2e/several-workers.test.ts'];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    globalSetup: 'test/support/install-services.ts',
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
     maxWorkers: 2,
+    projects: [
+      { extends: true, test: { name: 'all', include: ['test/**/*.test.ts'] } },
+      // The same end-to-end files, unchanged, on three workers, where every client lands on one that does not own its room.
+      {
+        extends: true,
+        test: { name: 'cluster', include: ['test/e2e/**/*.test.ts'], exclude: OWN_PROCESSES, env: { E2E_CLUSTER: '1' } },
+      },
+    ],
   },
 });

@@ -6,12 +6,18 @@
 
 import { probePort } from './adapters/listen-probe.ts';
 import { chooseServer } from './adapters/server-choice.ts';
+import { type Admin, openAdmin } from './app/admin.ts';
+import { openCluster } from './app/cluster.ts';
 import { openDatabase } from './app/database.ts';
 import { keysFor } from './app/keys.ts';
+import { countClose, measuredHttp } from './app/measured.ts';
 import { restApi } from './app/rest.ts';
 import { startRooms } from './app/rooms.ts';
+import { systemClock, systemRandom } from './base/clock.ts';
+import { type Incarnation, newId } from './base/ids.ts';
 import type { Log } from './base/observe.ts';
 import type { Settings } from './config.ts';
+import { countInFlight } from './kernel/transport/in-flight.ts';
 import { Gateway } from './room/gateway.ts';
 
 export interface App {
@@ -28,34 +34,94 @@ export interface StartOptions {
   readonly log: Log;
   /** Something that cannot be served without is gone; the process should end and be started again. */
   readonly onFatal: (reason: string) => void;
+  /** A lease was taken under this name: once this process has ended, whoever saw that may declare the name dead. */
+  readonly onRegistered?: (incarnation: Incarnation) => void;
+  /** Somebody asked on the admin port that this process end in order. */
+  readonly onDrainAsked?: () => void;
+  /** `shared`: other workers of this machine listen on PORT too, and whoever started them has asked for it once. Default: `alone`. */
+  readonly sharing?: 'alone' | 'shared';
 }
 
+/** Between saying that this worker goes and refusing what comes: load balancers and other workers look about once a second. */
+const NOTICE_MS = 2_000;
+const WORKER_NAME_LENGTH = 8;
+
 /** @throws StartRefused with one sentence for the person who starts it. */
-export async function startApp(settings: Settings, { log, onFatal }: StartOptions): Promise<App> {
-  const refusal = await probePort(settings.HOST, settings.PORT); // before a database is made for nothing
+export async function startApp(settings: Settings, options: StartOptions): Promise<App> {
+  const { log, onDrainAsked } = options;
+  const readiness: Readiness = { whyNot: () => 'it is starting' };
+  const admin = await openAdmin(settings, {
+    log,
+    whyNotReady: () => readiness.whyNot(),
+    drain: () => onDrainAsked?.(),
+  });
+  return startServing(settings, { ...options, admin, readiness }).catch(async (error: unknown) => {
+    await admin.close();
+    throw error;
+  });
+}
+
+/** What the admin port says of this worker while it starts, serves and drains. */
+interface Readiness {
+  whyNot: () => string | null;
+}
+
+async function startServing(
+  settings: Settings,
+  { log, onFatal, onRegistered, sharing = 'alone', admin, readiness }: StartOptions & { admin: Admin; readiness: Readiness },
+): Promise<App> {
+  const { metrics } = admin;
+  const refusal = sharing === 'alone' ? await probePort(settings.HOST, settings.PORT) : null; // before a database is made for nothing
   if (refusal !== null) throw refusal;
   const keys = await keysFor(settings);
   const makeServer = await chooseServer({ log });
   const database = await openDatabase(settings, { log, onFatal });
   let url = settings.PUBLIC_URL ?? '';
-  const rooms = await startRooms({ settings, log, keys, database, publicUrl: () => url }).catch(async (error: unknown) => {
+  const workerName = newId(systemRandom, '', WORKER_NAME_LENGTH);
+  const cluster = await openCluster(settings, { log, keys, workerName }).catch(async (error: unknown) => {
     await database.close();
     throw error;
   });
+  const rooms = await startRooms({
+    settings,
+    log,
+    keys,
+    database,
+    cluster,
+    metrics,
+    publicUrl: () => url,
+    ...(onRegistered !== undefined && { onRegistered }),
+  }).catch(async (error: unknown) => {
+    await cluster.close();
+    await database.close();
+    throw error;
+  });
+  const requests = countInFlight(
+    measuredHttp(restApi({ settings, log, keys, db: database.db, rooms }), { metrics, clock: systemClock }),
+  );
   const server = makeServer({
-    http: restApi({ settings, log, keys, db: database.db, rooms }),
+    http: requests.handle,
     upgrades: Gateway.serves,
-    socket: (request, socket) => rooms.gateway.accept(request, socket),
+    socket: (request, socket) => rooms.worker.gateway.accept(request, socket),
     frameBytesMax: settings.FRAME_BYTES_MAX,
     sendBufferBytesMax: SEND_BUFFER_BYTES_BACKSTOP,
     reportBug: (error) => log.error({ err: error }, 'handler failed'),
+    socketClosed: (code) => countClose(metrics, code),
   });
 
   const stopAll = async (): Promise<void> => {
+    readiness.whyNot = () => 'it is draining';
+    const standing = await rooms.worker.announceEnd();
+    if (standing === 'others go on') await new Promise<void>((resolve) => systemClock.after(NOTICE_MS, resolve));
     server.stopListening();
-    await rooms.stop();
+    await rooms.worker.stop();
+    await rooms.stored.close();
+    await requests.settled();
+    await new Promise<void>((resolve) => systemClock.soon(resolve)); // their last bytes go out
     await server.close();
+    await cluster.close();
     await database.close();
+    await admin.close();
   };
   let stopped: Promise<void> | null = null;
   const stop = (): Promise<void> => {
@@ -63,8 +129,9 @@ export async function startApp(settings: Settings, { log, onFatal }: StartOption
     return stopped;
   };
   try {
-    const { port } = await server.listen({ host: settings.HOST, port: settings.PORT });
+    const { port } = await server.listen({ host: settings.HOST, port: settings.PORT, sharing });
     url = settings.PUBLIC_URL ?? `http://${settings.HOST === '0.0.0.0' ? 'localhost' : settings.HOST}:${port}`;
+    readiness.whyNot = () => (rooms.worker.canServe ? null : 'it holds no lease at the moment');
     return { url, port, ...keys, stop };
   } catch (error) {
     await stop();

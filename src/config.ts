@@ -27,7 +27,7 @@ export const SETTINGS = {
   DATA_DIR: text('Folder of the embedded mode: private Postgres, blobs, development keys.', { default: '.atrium' }),
   DATABASE_URL: Type.Optional(text('A Postgres (14 or later) to use instead of the private one.')),
   DATABASE_POOL_MAX: count(
-    'Connections to Postgres. Too few: reads queue behind writes. Too many: Postgres spends itself on switching.',
+    'Connections to Postgres of each worker, beside three for leases and the journal. Too few: reads queue behind writes. Too many: Postgres spends itself on switching, or refuses: all workers together must stay below its max_connections.',
     {
       default: 10,
       minimum: 3,
@@ -45,7 +45,12 @@ export const SETTINGS = {
     pattern: '^[\\w-]{1,64}$',
   }),
   S3_BUCKET: Type.Optional(text('Bucket for large snapshots and files, instead of DATA_DIR.')),
-  S3_ENDPOINT: Type.Optional(text('Address of an S3-compatible server, when it is not AWS.')),
+  S3_ENDPOINT: Type.Optional(text('Address of an S3-compatible server, when it is not AWS.', { pattern: '^https?://[^/\\s]+' })),
+  S3_PUBLIC_ENDPOINT: Type.Optional(
+    text('Address under which clients reach the S3 server, in download URLs, when it is another than S3_ENDPOINT.', {
+      pattern: '^https?://[^/\\s]+',
+    }),
+  ),
   S3_REGION: text('Region of the bucket.', { default: 'us-east-1' }),
   S3_FORCE_PATH_STYLE: flag(
     'Whether the bucket stands in the path instead of the host name; most servers other than AWS need it.',
@@ -54,11 +59,14 @@ export const SETTINGS = {
     },
   ),
   S3_CREATE_BUCKET: flag('Whether to make the bucket at start when it is missing.', { default: false }),
-  WORKERS: count('Worker processes on this machine, on one public port. More than one requires REDIS_URL.', {
-    default: 1,
-    minimum: 1,
-    maximum: 256,
-  }),
+  WORKERS: count(
+    'Worker processes on this machine, on one public port, under a supervisor that restarts them. About one per core. More than one requires REDIS_URL.',
+    {
+      default: 1,
+      minimum: 1,
+      maximum: 256,
+    },
+  ),
   BUS_HOST: text(
     'Address under which other workers reach this one, and on which it listens for them: a private one. Other machines cannot reach 127.0.0.1.',
     { default: '127.0.0.1' },
@@ -177,7 +185,7 @@ export const SETTINGS = {
       maximum: 3_600,
     },
   ),
-  NODE_ENV: Type.Optional(text('production: refuse to start with missing or development keys.')),
+  NODE_ENV: Type.Optional(text('production: refuse to start with missing or development keys, as REDIS_URL does, too.')),
 } as const satisfies Record<string, TSchema>;
 
 const Settings = Type.Object(SETTINGS, { additionalProperties: false });
@@ -206,7 +214,35 @@ export function readSettings(
     const name = problem?.instancePath.slice(1) ?? '';
     throw new Error(`The setting ${name} ${problem?.message ?? 'is not valid'}; it is ${JSON.stringify(values[name])}.`);
   }
+  const contradiction = contradictionIn(values);
+  if (contradiction !== null) throw new Error(contradiction);
   return values;
+}
+
+const PORT_MAX = 65_535;
+
+/** What settings that are each allowed cannot be together, as one sentence; null when they agree. */
+function contradictionIn(settings: Settings): string | null {
+  const { WORKERS, REDIS_URL } = settings;
+  const shared = (['DATABASE_URL', 'S3_BUCKET'] as const).filter((name) => settings[name] === undefined);
+  if (WORKERS > 1 && REDIS_URL === undefined) {
+    const missing = listOf(['REDIS_URL', ...shared]);
+    return `WORKERS is ${WORKERS}, and workers find and share their rooms by services: set ${missing} too, or WORKERS to 1.`;
+  }
+  if (REDIS_URL !== undefined && shared.length > 0) {
+    return `REDIS_URL lets several workers serve, and they must share what they store: set ${listOf(shared)} too.`;
+  }
+  for (const name of ['BUS_PORT', 'ADMIN_PORT'] as const) {
+    const first = settings[name] ?? 0;
+    if (first > 0 && first + WORKERS - 1 > PORT_MAX)
+      return `${name} is ${first}, and ${WORKERS} workers take as many ports from there on: set it to ${PORT_MAX + 1 - WORKERS} or less.`;
+  }
+  return null;
+}
+
+/** `A`, `A and B`, `A, B and C`. */
+function listOf(names: readonly string[]): string {
+  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
 function defaultOf(schema: TSchema): unknown {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { specViolations, type TestFile } from './support/spec-rules.ts';
+import { rowsNamedIn, specViolations, type TestFile } from './support/spec-rules.ts';
 
 function tests(): TestFile[] {
   return readdirSync('test', { recursive: true, encoding: 'utf8' })
@@ -12,6 +12,15 @@ function tests(): TestFile[] {
 test('[SP1] SPEC.md and the tests quote each other, rule by rule and row by row', () => {
   expect(specViolations(readFileSync('test/SPEC.md', 'utf8'), tests())).toEqual([]);
 });
+
+test('[SP4] every edge case of the supplement is named by a rule or a test, or known not to be served', () => {
+  const named = rowsNamedIn([readFileSync('test/SPEC.md', 'utf8'), ...tests().map(({ text }) => text)].join('\n'));
+  expect(Array.from({ length: EDGE_CASES }, (_, index) => index + 1).filter((edge) => !named.has(edge))).toEqual([]);
+  expect([...rowsNamedIn('rows 1, 3 and 5 to 7; row 9 of 10')].sort()).toEqual([1, 3, 5, 6, 7, 9]);
+});
+
+/** Rows in section 7 of the supplement. */
+const EDGE_CASES = 127;
 
 const row = (name: string, cited: string) => `| \`${name}\` | what it promises | ${cited} |`;
 const PAGE = ['# Rules', '- AA1 One.', '- AA2 Two.', '- E2E check 3 Three.', row('GET /x', 'AA1, E2E check 3')].join('\n');

@@ -1,13 +1,23 @@
 /**
- * Blobs as files, for embedded mode. A file appears whole or not at all: written aside, forced to disk, renamed. URLs are signed by ourselves and
- * served by a route of ours, which asks `verifyBlobUrl` and then `open`.
+ * Blobs as files, for embedded mode. A file appears whole or not at all. URLs are signed by ourselves and served by `kernel/transport/downloads.ts`,
+ * which asks `grantOf` what they permit.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Clock, Random } from '../base/clock.ts';
-import type { Blobs } from '../kernel/persistence/blobs.ts';
+import { AppError } from '../base/errors.ts';
+import {
+  type BlobBody,
+  type BlobStream,
+  type Blobs,
+  type ByteRange,
+  type DownloadTerms,
+  mustBeBlobKey,
+  type StoredBlob,
+} from '../kernel/persistence/blobs.ts';
+import { type BlobGrant, grantOf, signedPath } from './blob-urls.ts';
+import { DiskParts } from './disk-parts.ts';
+import { nullWhenMissing, publish, readPieces, sha256Of, writeAside } from './durable-files.ts';
 
 export interface DiskBlobsOptions {
   readonly directory: string;
@@ -19,33 +29,36 @@ export interface DiskBlobsOptions {
   readonly random: Random;
 }
 
-/** A blob to be served: its size, and any part of it as a stream. */
-export interface BlobReader {
-  readonly size: number;
-  /** The bytes from `start` up to and including `end`, as in a Range header. */
-  stream(range?: { start: number; end: number }): AsyncIterable<Uint8Array>;
-}
+/** Begins with a dot, as no key does. What is in it and old was left by a process that died. */
+const UNFINISHED = '.unfinished';
 
 export class DiskBlobs implements Blobs {
+  readonly parts: DiskParts;
   readonly #options: DiskBlobsOptions;
+  readonly #unfinished: string;
 
   constructor(options: DiskBlobsOptions) {
     this.#options = options;
+    this.#unfinished = join(options.directory, UNFINISHED);
+    this.parts = new DiskParts({
+      directory: this.#unfinished,
+      random: options.random,
+      put: (key, body) => this.put(key, body),
+    });
   }
 
-  async put(key: string, body: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ size: number }> {
+  async put(key: string, body: BlobBody): Promise<StoredBlob> {
     const path = this.#pathOf(key);
-    const directory = dirname(path);
-    const made = await mkdir(directory, { recursive: true });
-    const unfinished = `${path}.${this.#options.random.uuid()}.part`;
+    await mkdir(this.#unfinished, { recursive: true });
+    const aside = join(this.#unfinished, this.#options.random.uuid());
+    const stored = await writeAside(aside, body);
     try {
-      const size = await writeDurably(unfinished, body);
-      await rename(unfinished, path);
-      await syncUp(directory, made === undefined ? directory : dirname(made));
-      return { size };
-    } catch (error) {
-      await rm(unfinished, { force: true });
-      throw error;
+      const isNew = await publish(aside, path);
+      if (!isNew && (await sha256Of(path)) !== stored.sha256)
+        throw new AppError('RESOURCE_ALREADY_EXISTS', { kind: 'blob', id: key });
+      return stored;
+    } finally {
+      await rm(aside, { force: true });
     }
   }
 
@@ -53,115 +66,34 @@ export class DiskBlobs implements Blobs {
     return readFile(this.#pathOf(key)).catch(nullWhenMissing);
   }
 
+  async read(key: string, range?: ByteRange): Promise<BlobStream | null> {
+    const found = await this.head(key);
+    if (found === null) return null;
+    if (range !== undefined && range.start >= found.size) throw new AppError('RANGE_NOT_SATISFIABLE', found);
+    return { size: found.size, body: readPieces(this.#pathOf(key), range) };
+  }
+
+  async head(key: string): Promise<{ size: number } | null> {
+    const found = await stat(this.#pathOf(key)).catch(nullWhenMissing);
+    return found === null ? null : { size: found.size };
+  }
+
   async delete(key: string): Promise<void> {
     await rm(this.#pathOf(key), { force: true });
   }
 
-  async presign(
-    key: string,
-    { validMs, fileName, mimeType }: { validMs: number; fileName: string; mimeType: string },
-  ): Promise<string> {
-    mustBeKey(key);
+  async presign(key: string, { validMs, fileName, mimeType }: DownloadTerms): Promise<string> {
     const { clock, secret, publicUrl } = this.#options;
-    const grant = { key, expiresAtMs: clock.nowMs() + validMs, fileName, mimeType };
-    const query = new URLSearchParams({
-      expires: String(grant.expiresAtMs),
-      name: fileName,
-      type: mimeType,
-      signature: sign(grant, secret),
-    });
-    return `${publicUrl()}/blobs/${key}?${query}`;
+    const grant = { key: mustBeBlobKey(key), expiresAtMs: clock.nowMs() + validMs, fileName, mimeType };
+    return `${publicUrl()}${signedPath(grant, secret)}`;
   }
 
-  /** Null when there is no such blob. */
-  async open(key: string): Promise<BlobReader | null> {
-    const path = this.#pathOf(key);
-    const found = await stat(path).catch(nullWhenMissing);
-    return found === null ? null : { size: found.size, stream: (range) => createReadStream(path, range) };
+  /** What a URL of `presign` permits now; null when it was changed or has expired. */
+  grantOf(request: { path: string; query: string }): BlobGrant | null {
+    return grantOf(request, { nowMs: this.#options.clock.nowMs(), secret: this.#options.secret });
   }
 
   #pathOf(key: string): string {
-    return join(this.#options.directory, mustBeKey(key));
+    return join(this.#options.directory, mustBeBlobKey(key));
   }
-}
-
-/** What a signed URL permits. */
-export interface BlobGrant {
-  readonly key: string;
-  readonly expiresAtMs: number;
-  readonly fileName: string;
-  readonly mimeType: string;
-}
-
-/** The grant of a URL made by `presign`, from its path after `/blobs/` and its query; null when it was changed or has expired. */
-export function verifyBlobUrl({
-  key,
-  query,
-  nowMs,
-  secret,
-}: {
-  key: string;
-  query: URLSearchParams;
-  nowMs: number;
-  secret: Uint8Array;
-}): BlobGrant | null {
-  const [expires, fileName, mimeType, signature] = ['expires', 'name', 'type', 'signature'].map((name) => query.get(name));
-  if (expires == null || fileName == null || mimeType == null || signature == null || !KEY.test(key)) return null;
-  const grant = { key, expiresAtMs: Number(expires), fileName, mimeType };
-  const expected = Buffer.from(sign(grant, secret));
-  const given = Buffer.from(signature);
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return null;
-  return nowMs < grant.expiresAtMs ? grant : null;
-}
-
-/** Over a list in JSON, so that no part can grow into its neighbour. */
-function sign({ key, expiresAtMs, fileName, mimeType }: BlobGrant, secret: Uint8Array): string {
-  return createHmac('sha256', secret)
-    .update(JSON.stringify([key, expiresAtMs, fileName, mimeType]))
-    .digest('base64url');
-}
-
-/** Segments of up to 200 letters, digits, `_`, `-` and `.`, none beginning with a dot: no key leaves the directory. */
-const KEY = /^(?!\.)[\w.-]{1,200}(\/(?!\.)[\w.-]{1,200})*$/;
-
-/** Keys are made by us; a bad one is our bug, and better met here than on the disk. */
-function mustBeKey(key: string): string {
-  if (key.length > 512 || !KEY.test(key)) throw new Error(`not a blob key: ${JSON.stringify(key)}`);
-  return key;
-}
-
-async function writeDurably(path: string, body: Uint8Array | AsyncIterable<Uint8Array>): Promise<number> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    const size = await writeAll(file, body instanceof Uint8Array ? [body] : body);
-    await file.sync();
-    return size;
-  } finally {
-    await file.close();
-  }
-}
-
-async function writeAll(file: FileHandle, parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<number> {
-  let size = 0;
-  for await (const part of parts) {
-    await file.writeFile(part);
-    size += part.length;
-  }
-  return size;
-}
-
-/** A name is on disk only when its directory is; so are those of directories made on the way, from `directory` up to `top`. */
-async function syncUp(directory: string, top: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  if (directory !== top) await syncUp(dirname(directory), top);
-}
-
-function nullWhenMissing(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT') return null;
-  throw error;
 }

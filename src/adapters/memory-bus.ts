@@ -62,7 +62,10 @@ export class MemoryNetwork {
     const run = (): void => {
       if (this.reached(from, to.address) === to) arrive();
     };
-    if (travelMs === undefined) return clock.soon(run);
+    if (travelMs === undefined) {
+      clock.soon(run);
+      return;
+    }
     const arrivalMs = Math.max(this.#arrivalMs.get(link) ?? 0, clock.monotonicMs() + travelMs());
     this.#arrivalMs.set(link, arrivalMs);
     clock.after(arrivalMs - clock.monotonicMs(), run);
@@ -102,7 +105,10 @@ export class MemoryBus implements Bus {
 
   tell(to: WorkerAddress, message: Message): void {
     const peer = this.#peer(to);
-    if (peer === null) return this.down(to);
+    if (peer === null) {
+      this.down(to);
+      return;
+    }
     this.#network.travel(this, peer, () => {
       peer
         .answer(message, this.address)
@@ -118,7 +124,13 @@ export class MemoryBus implements Bus {
         this.#asks.delete(open);
         cancel();
       };
-      const open: OpenAsk = { to, fail: (error) => (end(), reject(error)) };
+      const open: OpenAsk = {
+        to,
+        fail(error) {
+          end();
+          reject(error);
+        },
+      };
       const cancel = this.#network.deps.clock.after(deadlineMs, () => open.fail(new AppError('OUTCOME_UNKNOWN')));
       this.#asks.add(open);
       const back = (settle: () => void): void => {

@@ -73,8 +73,8 @@ class NodeExchangeWire implements ExchangeWire {
     this.#res.end(body ?? '');
   }
 
-  begin(head: AnswerHead): void {
-    this.#writeHead(head, null);
+  begin(head: AnswerHead, size: number | null): void {
+    this.#writeHead(head, size);
   }
 
   write(piece: Uint8Array): boolean {

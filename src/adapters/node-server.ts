@@ -5,7 +5,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket as NetSocket } from 'node:net';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { systemClock } from '../base/clock.ts';
-import type { MakeServer, Server, ServerOptions, UpgradeRequest } from '../kernel/transport/server.ts';
+import { StartRefused } from '../base/start-refused.ts';
+import type { ListenOptions, MakeServer, Server, ServerOptions, UpgradeRequest } from '../kernel/transport/server.ts';
 import { listenRefused } from './listen-probe.ts';
 import { headOf, serveExchange } from './node-http.ts';
 import { OpenSocket, type Wire } from './server-socket.ts';
@@ -16,6 +17,9 @@ const REQUEST_MS_MAX = 300_000;
 
 /** How often Node looks for connections that broke a time limit. */
 const CHECK_EVERY_MS = 1_000;
+
+const CANNOT_SHARE =
+  'Several workers can share a port only with uWebSockets.js, which does not load on this machine (it is for Node 20 to 22 on glibc); set WORKERS to 1.';
 
 export const makeNodeServer: MakeServer = (options) => new NodeServer(options);
 
@@ -39,7 +43,9 @@ class NodeServer implements Server {
     this.#http.on('upgrade', (req, socket, head) => this.#upgrade(req, socket as NetSocket, head));
   }
 
-  listen({ host, port }: { host: string; port: number }): Promise<{ port: number }> {
+  /** Node 20 has no way to share a port between processes that only the system connects. */
+  listen({ host, port, sharing = 'alone' }: ListenOptions): Promise<{ port: number }> {
+    if (sharing === 'shared') return Promise.reject(new StartRefused(CANNOT_SHARE));
     return new Promise((resolve, reject) => {
       const refused = (error: Error): void => reject(listenRefused(host, port, error));
       this.#http.once('error', refused);

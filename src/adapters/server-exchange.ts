@@ -25,8 +25,8 @@ export interface ExchangeWire {
   read(): AsyncIterable<Uint8Array>;
   /** A whole answer. `length` null: neither body nor length (204, 304); `body` null: the length alone (HEAD). */
   answer(head: AnswerHead, length: number | null, body: string | Uint8Array | null): void;
-  /** Begins an answer in pieces. */
-  begin(head: AnswerHead): void;
+  /** Begins an answer in pieces; `size` null: nobody knows yet how many bytes they make. */
+  begin(head: AnswerHead, size: number | null): void;
   /** False: the client is behind; the adapter calls `flows` when it takes more. */
   write(piece: Uint8Array): boolean;
   end(head: AnswerHead): void;
@@ -79,9 +79,9 @@ export class Exchange implements HttpRequest {
     try {
       const response = await this.#options.http(this);
       const head = this.#headOf(response);
-      const { body } = response;
-      if (typeof body === 'object' && Symbol.asyncIterator in body) await this.#pieces(head, body);
-      else this.#whole(head, body ?? '');
+      const { body, size } = response;
+      if (typeof body === 'object' && Symbol.asyncIterator in body) await this.#pieces(head, body, size ?? null);
+      else this.#whole(head, body ?? '', this.method === 'HEAD' ? size : undefined);
     } catch (error) {
       this.#fail(error);
     }
@@ -109,35 +109,39 @@ export class Exchange implements HttpRequest {
     return { status, headers: entries, isLast: this.#options.isStopping() };
   }
 
-  #whole(head: AnswerHead, body: string | Uint8Array): void {
+  #whole(head: AnswerHead, body: string | Uint8Array, size = Buffer.byteLength(body)): void {
     if (this.#state === 'over') return;
     this.#state = 'over';
-    const length = head.status === 204 || head.status === 304 ? null : Buffer.byteLength(body);
+    const length = head.status === 204 || head.status === 304 ? null : size;
     this.#wire.answer(head, length, this.method === 'HEAD' ? null : body);
   }
 
-  async #pieces(head: AnswerHead, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+  async #pieces(head: AnswerHead, pieces: AsyncIterable<Uint8Array>, size: number | null): Promise<void> {
     if (this.method === 'HEAD') {
       await pieces[Symbol.asyncIterator]().return?.();
-      if (this.#state === 'waiting') this.#wire.answer(head, null, null);
+      if (this.#state === 'waiting') this.#wire.answer(head, size, null);
       this.#state = 'over';
       return;
     }
+    let missing = size;
     for await (const piece of pieces) {
-      this.#begin(head);
+      this.#begin(head, size);
       if (this.#isOver()) return; // leaving the loop returns the iterator, which frees what it holds
+      if (missing !== null) missing -= piece.byteLength;
+      if (missing !== null && missing < 0) throw new Error(`the body is longer than its size, ${size}`);
       if (piece.byteLength > 0 && !this.#wire.write(piece)) await this.#flowsAgain();
     }
-    this.#begin(head);
+    if (missing !== null && missing > 0) throw new Error(`the body is shorter than its size, ${size}, by ${missing}`);
+    this.#begin(head, size);
     if (this.#isOver()) return;
     this.#state = 'over';
     this.#wire.end(head);
   }
 
-  #begin(head: AnswerHead): void {
+  #begin(head: AnswerHead, size: number | null): void {
     if (this.#state !== 'waiting') return;
     this.#state = 'begun';
-    this.#wire.begin(head);
+    this.#wire.begin(head, size);
   }
 
   #isOver(): boolean {

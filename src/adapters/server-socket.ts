@@ -18,7 +18,7 @@ export interface Wire {
   bufferedBytes(): number;
 }
 
-type SocketOptions = Pick<ServerOptions, 'socket' | 'reportBug'>;
+type SocketOptions = Pick<ServerOptions, 'socket' | 'reportBug' | 'socketClosed'>;
 
 export class OpenSocket implements Socket {
   readonly #wire: Wire;
@@ -74,6 +74,7 @@ export class OpenSocket implements Socket {
   gone(code: number, reason: string): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
+    this.#options.socketClosed?.(code);
     queueMicrotask(() => this.#guard(() => this.#handler?.closed(code, reason)));
   }
 

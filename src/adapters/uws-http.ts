@@ -39,14 +39,15 @@ export function serveExchange(res: UwsResponse, req: UwsRequest, options: Exchan
     return;
   }
   const body = new UwsBody(res);
-  const exchange = new Exchange(head, new UwsExchangeWire(res, body), options);
+  const wire = new UwsExchangeWire(res, body);
+  const exchange = new Exchange(head, wire, options);
   res.onAborted(() => {
     exchange.lost();
     body.fail(exchange.aborted.reason);
   });
   res.onWritable(() => {
-    exchange.flows();
-    return true; // what did not fit is uWS's to send; a further piece comes through `write`
+    if (wire.goesOn()) exchange.flows();
+    return true;
   });
   if (head.headers['content-length'] === undefined && head.headers['transfer-encoding'] === undefined) body.complete();
   else res.onData((chunk, isLast) => body.push(chunk, isLast));
@@ -56,6 +57,11 @@ export function serveExchange(res: UwsResponse, req: UwsRequest, options: Exchan
 class UwsExchangeWire implements ExchangeWire {
   readonly #res: UwsResponse;
   readonly #body: UwsBody;
+  /** Of an answer in pieces, when it is known. */
+  #size: number | null = null;
+  /** What uWS did not take of a piece; of an answer without a size it takes all. */
+  #rest: Uint8Array | null = null;
+  #isComplete = false;
 
   constructor(res: UwsResponse, body: UwsBody) {
     this.#res = res;
@@ -80,24 +86,47 @@ class UwsExchangeWire implements ExchangeWire {
     });
   }
 
-  begin(head: AnswerHead): void {
-    this.#res.cork(() => this.#writeHead(head));
+  begin(head: AnswerHead, size: number | null): void {
+    this.#size = size;
+    this.#res.cork(() => {
+      this.#writeHead(head);
+      if (size !== null && head.isLast) this.#res.writeHeader('connection', 'close'); // the client then closes: tryEnd cannot
+    });
   }
 
   write(piece: Uint8Array): boolean {
     let flows = true;
     this.#res.cork(() => {
-      flows = this.#res.write(piece);
+      flows = this.#size === null ? this.#res.write(piece) : this.#writeSized(piece, this.#size);
     });
     return flows;
   }
 
+  /** uWS can take more. False while a piece is not wholly taken. */
+  goesOn(): boolean {
+    const rest = this.#rest;
+    if (rest === null) return true;
+    this.#rest = null;
+    return rest.length === 0 || this.write(rest);
+  }
+
+  /** With the last byte of its size the answer has ended by itself. */
   end(head: AnswerHead): void {
-    this.#res.cork(() => this.#res.end('', head.isLast));
+    if (!this.#isComplete) this.#res.cork(() => this.#res.end('', head.isLast));
   }
 
   drop(): void {
     this.#res.close();
+  }
+
+  /** Unlike `write` it takes what fits now, and leaves the rest to us. */
+  #writeSized(piece: Uint8Array, size: number): boolean {
+    const before = this.#res.getWriteOffset();
+    const [isTaken, isComplete] = this.#res.tryEnd(piece, size);
+    this.#isComplete = isComplete;
+    if (isTaken || isComplete) return true;
+    this.#rest = piece.subarray(this.#res.getWriteOffset() - before);
+    return false;
   }
 
   #writeHead({ status, headers }: AnswerHead): void {

@@ -4,7 +4,7 @@
  */
 import type { TemplatedApp, us_listen_socket, WebSocket, WebSocketBehavior } from 'uWebSockets.js';
 import { systemClock } from '../base/clock.ts';
-import type { MakeServer, Server, ServerOptions, UpgradeRequest } from '../kernel/transport/server.ts';
+import type { ListenOptions, MakeServer, Server, ServerOptions, UpgradeRequest } from '../kernel/transport/server.ts';
 import { whyNotListening } from './listen-probe.ts';
 import { OpenSocket, type Wire } from './server-socket.ts';
 import { isWellFormed, WIRE } from './server-wire.ts';
@@ -19,6 +19,9 @@ export async function loadUws(): Promise<MakeServer> {
   const uws = await import('uWebSockets.js');
   return (options) => new UwsServer(uws, options);
 }
+
+/** uWS listens with SO_REUSEPORT unless it is told not to. */
+const SHARED_PORT = 0;
 
 class UwsServer implements Server {
   readonly #uws: Uws;
@@ -35,9 +38,10 @@ class UwsServer implements Server {
       .any('/*', (res, req) => serveExchange(res, req, exchanges));
   }
 
-  listen({ host, port }: { host: string; port: number }): Promise<{ port: number }> {
+  listen({ host, port, sharing = 'alone' }: ListenOptions): Promise<{ port: number }> {
+    const flags = sharing === 'shared' ? SHARED_PORT : this.#uws.LIBUS_LISTEN_EXCLUSIVE_PORT;
     return new Promise((resolve, reject) => {
-      this.#app.listen(host, port, this.#uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
+      this.#app.listen(host, port, flags, (socket) => {
         if (socket === false) {
           whyNotListening(host, port).then(reject, reject);
           return;

@@ -10,13 +10,14 @@ export interface ServerKeys {
   readonly hasDevelopmentKeys: boolean;
 }
 
-/** @throws StartRefused when production would run without keys of its own. */
-export async function keysFor({ SECRET_KEY, PUBLIC_KEY, NODE_ENV, DATA_DIR }: Settings): Promise<ServerKeys> {
+/** @throws StartRefused when production, or a cluster, would run without keys of its own: each machine would make different ones. */
+export async function keysFor({ SECRET_KEY, PUBLIC_KEY, NODE_ENV, REDIS_URL, DATA_DIR }: Settings): Promise<ServerKeys> {
   const hasDevelopmentKeys =
     SECRET_KEY === undefined || PUBLIC_KEY === undefined || isDevelopmentKey(SECRET_KEY) || isDevelopmentKey(PUBLIC_KEY);
-  if (hasDevelopmentKeys && NODE_ENV === 'production') {
+  if (hasDevelopmentKeys && (NODE_ENV === 'production' || REDIS_URL !== undefined)) {
+    const where = REDIS_URL === undefined ? 'In production' : 'With REDIS_URL';
     throw new StartRefused(
-      'In production set SECRET_KEY (sk_…) and PUBLIC_KEY (pk_…) to keys of your own; development keys are refused.',
+      `${where} set SECRET_KEY (sk_…) and PUBLIC_KEY (pk_…) to keys of your own; missing and development keys are refused.`,
     );
   }
   if (SECRET_KEY !== undefined && PUBLIC_KEY !== undefined)

@@ -2,6 +2,7 @@
 import Type from 'typebox';
 import { systemClock, systemRandom } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
+import type { RoomId } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
 import { liveRoutes } from '../features/live/routes.ts';
@@ -9,10 +10,12 @@ import { findRoomForEntry } from '../features/rooms/queries.ts';
 import { roomRoutes } from '../features/rooms/routes.ts';
 import { schemaRoutes } from '../features/schemas/routes.ts';
 import { storageRoutes } from '../features/storage/routes.ts';
-import { tokenKeyFrom } from '../features/tokens/queries.ts';
+import { tokenKeyFrom, verifyBackEndToken } from '../features/tokens/queries.ts';
 import { tokenRoutes } from '../features/tokens/routes.ts';
+import { v1Routes } from '../features/v1/routes.ts';
 import { ydocRoutes } from '../features/ydoc/routes.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
+import { SqlAnswers } from '../kernel/persistence/sql-answers.ts';
 import { makeApi } from '../kernel/transport/api.ts';
 import { makeAuthenticate } from '../kernel/transport/principal.ts';
 import { type BoundRoute, bindRoute, routeFor } from '../kernel/transport/route.ts';
@@ -39,31 +42,42 @@ const JSON_DEPTH_MAX = 32;
 const JSON_KEYS_MAX = 200_000;
 
 export function restApi({ settings, log, keys, db, rooms }: RestDeps): HttpHandler {
-  const { door } = rooms;
+  const { door } = rooms.worker;
   const nowMs = (): number => systemClock.nowMs();
+  const tokenKey = tokenKeyFrom(keys.secretKey);
+  const roomExists = async (roomId: RoomId): Promise<boolean> => (await findRoomForEntry(db, roomId)) !== null;
   const routes = [
     ...tokenRoutes({
-      tokenKey: tokenKeyFrom(keys.secretKey),
+      tokenKey,
       tokenLifetimeMs: settings.TOKEN_LIFETIME_SECONDS * 1_000,
+      publicKey: keys.publicKey,
       nowMs,
       newTokenId: () => systemRandom.uuid(),
+      findRoom: (roomId) => findRoomForEntry(db, roomId),
     }),
-    ...roomRoutes({ db, rooms: door, nowMs, accessesChanged: (roomId) => rooms.gateway.reconsider(roomId) }),
-    ...liveRoutes({ rooms: door, roomExists: async (roomId) => (await findRoomForEntry(db, roomId)) !== null }),
+    ...roomRoutes({ db, rooms: door, nowMs, accessesChanged: (roomId) => rooms.worker.reconsider(roomId) }),
+    ...liveRoutes({ rooms: door, roomExists }),
     ...schemaRoutes({ db, rooms: door, nowMs }),
     ...storageRoutes({ rooms: door, typeKey: settings.STORAGE_TYPE_KEY }),
     ...ydocRoutes({ rooms: door }),
+    ...v1Routes({ rooms: door, typeKey: settings.STORAGE_TYPE_KEY, roomExists }),
     healthRoute(rooms),
   ];
-  return makeApi({
+  const api = makeApi({
     routes,
-    info: INFO,
-    authenticate: makeAuthenticate({ ...keys, verifyToken: async (token) => ({ ...(await rooms.verifyToken(token)) }) }),
+    info: { ...INFO, bodyBytesMax: settings.BODY_BYTES_MAX },
+    authenticate: makeAuthenticate({
+      ...keys,
+      verifyToken: async (token) => ({ ...(await rooms.verifyToken(token)) }),
+      verifyBackEndToken: (token) => verifyBackEndToken(token, { tokenKey, nowMs: nowMs() }),
+    }),
+    answers: new SqlAnswers({ db, log }),
     jsonLimits: { bytesMax: settings.BODY_BYTES_MAX, depthMax: JSON_DEPTH_MAX, keysMax: JSON_KEYS_MAX },
     origins: '*',
     log,
     random: systemRandom,
   });
+  return rooms.stored.serve(api);
 }
 
 /** For load balancers: 200 once rooms can be served, 503 while this worker may not own any. */
@@ -76,8 +90,8 @@ function healthRoute(rooms: Rooms): BoundRoute {
       tag: 'About',
       summary: 'Whether this worker serves rooms',
       reply: Type.Object({ status: Type.Literal('ok') }),
-      handle(_, { canServe }) {
-        if (!canServe) throw new AppError('DATABASE_UNAVAILABLE');
+      handle(_, { worker }) {
+        if (!worker.canServe) throw new AppError('DATABASE_UNAVAILABLE');
         return { status: 'ok' as const };
       },
     }),

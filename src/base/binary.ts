@@ -2,7 +2,7 @@
  * Bytes in and out: MessagePack for what we store or send between workers, base64 for what rides in JSON. One place, so
  * that a stored format changes in one place.
  */
-import { decode, decodeMulti, Encoder } from '@msgpack/msgpack';
+import { decode, decodeMulti, Encoder, ExtensionCodec } from '@msgpack/msgpack';
 
 // One encoder for all: it keeps its buffer between calls, and `encode` copies the result out of it.
 const encoder = new Encoder();
@@ -20,6 +20,43 @@ export function unpack(bytes: Uint8Array): unknown {
 /** The values that were packed one after the other. */
 export function unpackAll(bytes: Uint8Array): unknown[] {
   return [...decodeMulti(bytes)];
+}
+
+/** Storage nests 300 deep at most; what a message puts around it needs a few levels more. */
+const MESSAGE_DEPTH_MAX = 320;
+/** A buffer that one large message has grown beyond this is not kept. */
+const KEPT_BYTES_MAX = 1024 * 1024;
+const MESSAGE_CODEC = messageCodec();
+const newMessageEncoder = (): Encoder =>
+  new Encoder({ maxDepth: MESSAGE_DEPTH_MAX, ignoreUndefined: true, extensionCodec: MESSAGE_CODEC });
+let messageEncoder = newMessageEncoder();
+
+/**
+ * Bytes of a message to another worker: JSON values, whatever their keys, nested up to 320 deep, and Uint8Array. Undefined properties are left
+ * out. Valid until the next call: copy them.
+ * @throws an Error when the value is not plain data.
+ */
+export function packMessage(value: unknown): Uint8Array {
+  const bytes = messageEncoder.encodeSharedRef(value);
+  if (bytes.buffer.byteLength > KEPT_BYTES_MAX) messageEncoder = newMessageEncoder();
+  return bytes;
+}
+
+/** What `packMessage` packed; bytes in it are parts of the given ones. @throws an Error when it is no such thing. */
+export function unpackMessage(bytes: Uint8Array): unknown {
+  return decode(bytes, { extensionCodec: MESSAGE_CODEC });
+}
+
+/** The library refuses to read an object with the key `__proto__`, which JSON.parse makes of hostile text: it travels as its entries. */
+function messageCodec(): ExtensionCodec {
+  const codec = new ExtensionCodec();
+  const encodeEntries = (value: unknown): Uint8Array | null =>
+    Object.hasOwn(value as object, '__proto__')
+      ? newMessageEncoder().encode(Object.entries(value as object).filter(([, item]) => item !== undefined))
+      : null;
+  const decodeEntries = (bytes: Uint8Array): unknown => Object.fromEntries(unpackMessage(bytes) as [string, unknown][]);
+  codec.register({ type: 0, encode: encodeEntries, decode: decodeEntries });
+  return codec;
 }
 
 export function concat(parts: readonly Uint8Array[]): Uint8Array {

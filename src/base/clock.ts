@@ -45,6 +45,12 @@ export const systemRandom: Random = {
   uuid: () => randomUUID(),
 };
 
+/** A number in [0, 1), in steps fine enough for delays and spreads. */
+export function chanceFrom(random: Random): number {
+  const [high = 0, low = 0] = random.bytes(2);
+  return (high * 256 + low) / 65_536;
+}
+
 /** ISO 8601 in UTC with milliseconds, the only form in which times leave the server. */
 export function isoFromMs(ms: number): string {
   return new Date(ms).toISOString();

@@ -60,7 +60,7 @@ export const ERRORS = {
     close: 4001,
     retry: false,
     message: (facts) => `The token is not valid${facts.reason === undefined ? '' : `: ${facts.reason}`}.`,
-    suggestion: 'Obtain a new token from POST /v2/authorize-user or /v2/identify-user.',
+    suggestion: 'Obtain a new token from POST /v2/authorize-user or /v2/identify-user; for /v1 from /api/authorize.',
   },
   TOKEN_EXPIRED: {
     status: 401,
@@ -78,6 +78,13 @@ export const ERRORS = {
         ? 'The user has no access to this room.'
         : `The user lacks the permission ${facts.need} on this room.`,
     suggestion: 'Check the permissions in the token, or the accesses of the room.',
+  },
+  DOWNLOAD_REFUSED: {
+    status: 403,
+    close: 4001,
+    retry: false,
+    message: () => 'This download address has expired or was changed.',
+    suggestion: 'Ask for the file again: the answer has a fresh address.',
   },
   NOT_FOUND: {
     status: 404,
@@ -135,6 +142,13 @@ export const ERRORS = {
     message: (facts) => `${facts.what ?? 'The body'} is larger than ${facts.bytesMax} bytes.`,
     suggestion: 'Send less at once.',
   },
+  RANGE_NOT_SATISFIABLE: {
+    status: 416,
+    close: 4000,
+    retry: false,
+    message: (facts) => `The range begins beyond the last of ${facts.size} bytes.`,
+    suggestion: 'Ask for a range that begins inside the file.',
+  },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     close: 4000,
@@ -190,6 +204,20 @@ export const ERRORS = {
     retry: false,
     message: (facts) => `The Storage of the room does not match the schema ${quote(facts.id)}: ${facts.reason}.`,
     suggestion: 'Change the Storage where the message says, or attach another schema.',
+  },
+  IDEMPOTENCY_KEY_REUSED: {
+    status: 422,
+    close: 4000,
+    retry: false,
+    message: () => 'The Idempotency-Key was used before, with another request.',
+    suggestion: 'Use a new key for every request, and the same key only to send the same request again.',
+  },
+  IDEMPOTENCY_KEY_IN_USE: {
+    status: 409,
+    close: 1013,
+    retry: true,
+    message: () => 'The first request with this Idempotency-Key is still running.',
+    suggestion: 'Send the request again after the seconds in Retry-After: it is then given the answer of the first.',
   },
   YJS_UPDATE_INVALID: {
     status: 422,
@@ -295,6 +323,13 @@ export const ERRORS = {
     close: 1013,
     retry: true,
     message: () => 'The database does not answer at the moment; nothing of this request is confirmed.',
+    suggestion: 'Send the request again after the seconds in Retry-After.',
+  },
+  BLOBS_UNAVAILABLE: {
+    status: 503,
+    close: 1013,
+    retry: true,
+    message: () => 'The store of files and large snapshots does not answer at the moment; nothing of this request is confirmed.',
     suggestion: 'Send the request again after the seconds in Retry-After.',
   },
   ROOM_UNREADABLE: {

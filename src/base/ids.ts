@@ -16,6 +16,12 @@ export type Incarnation = Branded<string, 'Incarnation'>;
 /** host:port of a worker's bus: how workers address each other. Two lives of a worker may have the same one after the other. */
 export type WorkerAddress = Branded<string, 'WorkerAddress'>;
 
+/** What makes two requests the same one, sent again. Both are digests: the id of who asks and the key they gave, the other of what they ask for. */
+export interface RequestKey {
+  readonly id: string;
+  readonly digest: string;
+}
+
 export const asRoomId = (value: string): RoomId => value as RoomId;
 export const asRoomPk = (value: number): RoomPk => value as RoomPk;
 export const asSessionId = (value: string): SessionId => value as SessionId;

@@ -7,6 +7,13 @@ import { isStorableText } from '../base/text.ts';
 /** Longest names, in UTF-16 units as the SDK counts them (supplement 1.9; those of organisations and subdocuments are ours). */
 export const NAME_LENGTHS = { roomId: 128, userId: 128, groupId: 256, organizationId: 128, guid: 256 } as const;
 
+/** What `checkRoomId` asks for, as keywords of a JSON schema, to be shown. */
+export const ROOM_ID_LIMITS = {
+  minLength: 1,
+  maxLength: NAME_LENGTHS.roomId,
+  pattern: '^[^*\\u0000-\\u001f\\u007f-\\u009f]+$',
+} as const;
+
 /** The organisation of rooms and tokens that name none (supplement 1.2). */
 export const DEFAULT_ORGANIZATION = 'default';
 

@@ -42,6 +42,22 @@ export function inside(pointer: string, problem: ValueProblem | null): ValueProb
   return problem === null ? null : { pointer: pointer + problem.pointer, reason: problem.reason };
 }
 
+/** Size of a value that is stored, by the same measure. Its depth is bounded, so it may recurse. */
+export function charactersOf(value: Json): number {
+  if (typeof value !== 'object' || value === null) return scalarCharacters(value);
+  if (Array.isArray(value)) return (value as readonly Json[]).reduce<number>((sum, item) => sum + charactersOf(item), 3);
+  return Object.entries(value as JsonObject).reduce((sum, [key, inner]) => sum + memberCharacters(key, inner), 3);
+}
+
+/** The share of one member in the size of an object. */
+export function memberCharacters(key: string, value: Json): number {
+  return key.length + 3 + charactersOf(value);
+}
+
+function scalarCharacters(value: null | boolean | number | string): number {
+  return typeof value === 'string' ? value.length + 3 : 5;
+}
+
 interface Tally {
   keys: number;
   characters: number;
@@ -58,7 +74,7 @@ function measure(value: Json, depth: number, tally: Tally): ValueProblem | null 
 }
 
 function measureScalar(value: null | boolean | number | string, tally: Tally): ValueProblem | null {
-  tally.characters += typeof value === 'string' ? value.length + 3 : 5;
+  tally.characters += scalarCharacters(value);
   if (tally.characters > VALUE_CHARACTERS_MAX) return { pointer: '', reason: TOO_LONG };
   return typeof value === 'number' && !Number.isFinite(value) ? { pointer: '', reason: 'is not a finite number' } : null;
 }

@@ -84,6 +84,16 @@ export function decodeAwareness(update: Uint8Array): AwarenessState[] {
   });
 }
 
+/** The client whose state the message tells, when it tells of one only; its state is not looked at. Null for any other bytes. */
+export function soleAwarenessId(update: Uint8Array): number | null {
+  const decoder = decoding.createDecoder(update);
+  try {
+    return decoding.readVarUint(decoder) === 1 ? decoding.readVarUint(decoder) : null;
+  } catch {
+    return null; // too short; the room refuses it
+  }
+}
+
 export function encodeAwareness(states: readonly AwarenessState[]): Uint8Array {
   const encoder = encoding.createEncoder();
   encoding.writeVarUint(encoder, states.length);

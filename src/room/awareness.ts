@@ -19,6 +19,12 @@ const STATE_KEY = '__yjs';
 /** y-protocols drops a state after 30 s without news; half of that leaves room for one lost message. */
 const REFRESH_EVERY_MS = 15_000;
 
+/**
+ * Clocks that the room makes follow the time: what the next owner of the room makes is then newer than what clients hold from this one. A
+ * presence changes less often than this.
+ */
+const CLOCK_TICK_MS = 10;
+
 /** Highest clock that is taken. It counts changes; from one near the end of safe integers ours could not count on. */
 const CLOCK_MAX = 2 ** 32;
 
@@ -58,7 +64,7 @@ export function awarenessFromPresence(room: RoomState, session: Session, patch: 
   if (known === undefined && !isJsonObject(state)) return [];
   const entry: AwarenessEntry = {
     session: session.id,
-    clock: (known?.clock ?? 0) + 1,
+    clock: Math.max((known?.clock ?? 0) + 1, Math.floor(ctx.nowMs / CLOCK_TICK_MS)),
     state: isJsonObject(state) ? state : null,
     sentAtMs: ctx.nowMs,
   };

@@ -1,21 +1,24 @@
 /**
  * One socket from admission to close: it waits at the door, joins its room, and from then on turns frames into commands.
  *
- * Frames that arrive before it has joined wait here in order: of a client that is refused, the room hears nothing.
+ * Frames that arrive before it has joined wait here in order: of a client that is refused, the room hears nothing. When the room moves to
+ * another owner, or something may have been lost on the way, the socket stays: a new session joins over it, and its client, asked for what
+ * the room lacks, brings back what was lost.
  */
 import { BoundedQueue, TokenBucket } from '../base/bounded.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
-import type { RoomId, SessionId } from '../base/ids.ts';
+import type { RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { Log } from '../base/observe.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
-import { type ClientMessage, decodeSdkFrame } from '../protocol/client-messages.ts';
 import type { Permissions } from '../protocol/permissions.ts';
-import { decodeYjsFrame, type YjsClientFrame } from '../protocol/yjs-frames.ts';
-import type { Command } from './shapes.ts';
+import { commandsOf } from './frame-commands.ts';
+import { pauseBeforeRejoinMs, REJOIN_AFTER } from './rejoin.ts';
+import type { Command, Newcomer } from './shapes.ts';
 import type { SocketTarget } from './socket-target.ts';
+import { Told } from './told.ts';
 
 /** What a client may do here, and as whom; from its token or the public key. */
 export interface Admission {
@@ -27,13 +30,24 @@ export interface Admission {
   readonly expiresAtMs: number;
 }
 
+/** The rooms, wherever they are. */
+export interface RoomsElsewhere {
+  ask(key: RoomId, command: Command): Promise<unknown>;
+  /** False when no owner is known: nothing was sent. */
+  tell(key: RoomId, command: Command): boolean;
+  /** The worker that commands are told to; null for this one. */
+  locationOf(key: RoomId): WorkerAddress | null;
+}
+
 /** What all connections of a worker share. */
 export interface ConnectionDeps {
   readonly clock: Clock;
-  readonly rooms: { ask(key: RoomId, command: Command): Promise<unknown>; tell(key: RoomId, command: Command): boolean };
+  readonly rooms: RoomsElsewhere;
   /** Checks credentials and access; creates the room when it is new and the client may. @throws AppError with the close code to use. */
   readonly admit: (target: SocketTarget) => Promise<Admission>;
   readonly limits: ConnectionLimits;
+  /** A number in [0, 1) that looks like chance: spreads what many connections do at once. */
+  readonly chance: () => number;
   readonly log: Log;
 }
 
@@ -47,15 +61,18 @@ export interface ConnectionLimits {
 }
 
 /** What is this one's own. */
+type Who = Omit<Newcomer, 'id'>;
+
 interface OwnDeps extends ConnectionDeps {
-  readonly id: SessionId;
   readonly socket: Socket;
-  readonly onClosed: () => void;
+  /** Gives this connection its next session id, under which deliveries find it; the former one is forgotten. */
+  readonly newSessionId: (connection: Connection) => SessionId;
+  readonly onClosed: (connection: Connection) => void;
 }
 
 type Phase =
   | { readonly name: 'waiting' }
-  | { readonly name: 'joining' | 'entered'; readonly roomId: RoomId; readonly target: SocketTarget }
+  | { readonly name: 'joining' | 'entered' | 'rejoining'; readonly roomId: RoomId; readonly target: SocketTarget }
   | { readonly name: 'closed' };
 
 /** What is kept of frames while credentials are checked, from anybody; a client has a handful to say before it hears from us. */
@@ -81,6 +98,14 @@ export class Connection implements SocketHandler {
   #isOutdated = false;
   /** Count of looks at changed accesses: only the last one counts. */
   #looks = 0;
+  #who: Who | null = null;
+  readonly #told = new Told();
+  /** Its session was lost while it joined. */
+  #isLost = false;
+  /** Where its room is, as of its last join; null for this worker. */
+  at: WorkerAddress | null = null;
+  /** The session it carries at present. */
+  id: SessionId;
   /** Monotonic time of the last frame from the client. */
   heardAtMs: number;
   expiresAtMs = Number.POSITIVE_INFINITY;
@@ -90,6 +115,7 @@ export class Connection implements SocketHandler {
     this.#clock = deps.clock;
     this.#log = deps.log;
     this.#socket = deps.socket;
+    this.id = deps.newSessionId(this);
     this.heardAtMs = deps.clock.monotonicMs();
     const { limits } = deps;
     this.#bucket = new TokenBucket({
@@ -112,14 +138,73 @@ export class Connection implements SocketHandler {
       if (admission === null) return; // closed meanwhile
       const { roomId, expiresAtMs, ...who } = admission;
       this.expiresAtMs = expiresAtMs;
+      this.#who = { kind: target.kind, ...who };
       this.#phase = { name: 'joining', roomId, target };
-      await this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.#deps.id, kind: target.kind, ...who } });
+      await this.#join(roomId);
       if (this.#isClosed) return; // its leave followed the join
       this.#phase = { name: 'entered', roomId, target };
-      for (let frame = this.#early.shift(); frame !== undefined; frame = this.#early.shift()) this.#take(frame);
+      this.#takeEarly();
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }
+  }
+
+  /**
+   * The room is not where it was, or something from or to it may be lost: another session joins over this socket, and what the client
+   * sends meanwhile is not passed on. Never throws.
+   */
+  rejoin(): void {
+    this.#isLost = true;
+    const phase = this.#phase;
+    if (phase.name !== 'entered') return; // the join under way looks at the flag
+    this.#phase = { ...phase, name: 'rejoining' };
+    void this.#rejoin(phase);
+  }
+
+  async #rejoin({ roomId, target }: { roomId: RoomId; target: SocketTarget }): Promise<void> {
+    for (let attempt = 0; !this.#isClosed; attempt += 1) {
+      try {
+        this.#renewId(roomId);
+        await this.#join(roomId);
+        if (this.#isClosed) return;
+        this.#phase = { name: 'entered', roomId, target };
+        for (const command of this.#told.again(this.id)) this.#tell(roomId, command);
+        this.#takeEarly();
+        return;
+      } catch (error) {
+        const refusal = this.#asRefusal(error);
+        if (!REJOIN_AFTER.has(refusal.code)) return this.refuse(refusal);
+        await new Promise<void>((resolve) => this.#clock.after(pauseBeforeRejoinMs(attempt, this.#deps.chance()), resolve));
+      }
+    }
+  }
+
+  /** Until a join has stood: one that was lost on the way says so before its answer is looked at. */
+  async #join(roomId: RoomId): Promise<void> {
+    for (;;) {
+      this.#isLost = false;
+      await this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.id, ...this.#who! } });
+      if (this.#isClosed) return this.#tellLeave(roomId);
+      this.at = this.#deps.rooms.locationOf(roomId);
+      if (!this.#isLost) return;
+      this.#renewId(roomId);
+    }
+  }
+
+  #renewId(roomId: RoomId): void {
+    this.#tellLeave(roomId); // in case the former session is still somewhere
+    this.id = this.#deps.newSessionId(this);
+  }
+
+  #tellLeave(roomId: RoomId): void {
+    this.#deps.rooms.tell(roomId, { type: 'session.leave', sessionId: this.id });
+  }
+
+  /** What waited is heard now, in order. */
+  #takeEarly(): void {
+    const frames: (string | Uint8Array)[] = [];
+    for (let frame = this.#early.shift(); frame !== undefined; frame = this.#early.shift()) frames.push(frame);
+    for (const frame of frames) this.#hear(frame);
   }
 
   /** What it may do, by accesses that still held when it was told. Null when it was closed meanwhile. */
@@ -151,8 +236,9 @@ export class Connection implements SocketHandler {
     const look = this.#looks;
     try {
       const { permissions } = await this.#deps.admit(phase.target);
-      if (look === this.#looks)
-        this.#deps.rooms.tell(phase.roomId, { type: 'session.permit', sessionId: this.#deps.id, permissions });
+      if (look !== this.#looks || this.#who === null) return;
+      this.#who = { ...this.#who, permissions };
+      this.#tell(phase.roomId, { type: 'session.permit', sessionId: this.id, permissions });
     } catch (error) {
       if (look === this.#looks) this.refuse(this.#asRefusal(error));
     }
@@ -175,8 +261,13 @@ export class Connection implements SocketHandler {
     this.heardAtMs = this.#clock.monotonicMs();
     if (!this.#isWithinRate(1)) return;
     if (data === 'ping') this.send([PONG]);
-    else if (this.#phase.name === 'entered') this.#take(data);
-    else if (!this.#early.push(data, data.length)) {
+    else this.#hear(data);
+  }
+
+  #hear(data: string | Uint8Array): void {
+    if (this.#phase.name === 'entered') this.#take(data);
+    else if (this.#phase.name === 'rejoining') this.#keep(data);
+    else if (!this.#isClosed && !this.#early.push(data, data.length)) {
       const reason = `more than ${EARLY_FRAMES_MAX} frames, or ${EARLY_BYTES_MAX} bytes, came before the room was entered`;
       this.refuse(new AppError('FRAME_INVALID', { reason }));
     }
@@ -197,16 +288,34 @@ export class Connection implements SocketHandler {
   }
 
   #take(data: string | Uint8Array): void {
-    if (this.#phase.name !== 'entered') return;
-    const { roomId, target } = this.#phase;
+    for (const command of this.#commandsOf(data)) {
+      this.#told.note(command);
+      if (this.#phase.name === 'entered') this.#tell(this.#phase.roomId, command); // it may have ended with the command before
+    }
+  }
+
+  /** While there is nobody to tell: events are kept as far as they fit, of the rest the client brings back what counts. */
+  #keep(data: string | Uint8Array): void {
+    const commands = this.#commandsOf(data);
+    for (const command of commands) this.#told.note(command);
+    if (commands.some(({ type }) => type === 'event.broadcast')) this.#early.push(data, data.length);
+  }
+
+  /** None when the frame is refused: the socket is then closed. */
+  #commandsOf(data: string | Uint8Array): Command[] {
     try {
-      const commands = target.kind === 'sdk' ? sdkCommands(data, this.#deps.id) : yjsCommands(data, this.#deps.id);
+      const commands = commandsOf(data, { kind: this.#kind, from: this.id });
       // The frame itself has been counted.
-      if (commands.length > 1 && !this.#isWithinRate(commands.length - 1)) return;
-      for (const command of commands) {
-        if (this.#isClosed) return; // by the command before
-        this.#deps.rooms.tell(roomId, command);
-      }
+      return commands.length > 1 && !this.#isWithinRate(commands.length - 1) ? [] : commands;
+    } catch (error) {
+      this.refuse(this.#asRefusal(error));
+      return [];
+    }
+  }
+
+  #tell(roomId: RoomId, command: Command): void {
+    try {
+      if (!this.#deps.rooms.tell(roomId, command)) this.rejoin();
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }
@@ -216,58 +325,14 @@ export class Connection implements SocketHandler {
     const phase = this.#phase;
     if (phase.name === 'closed') return;
     this.#phase = { name: 'closed' };
-    this.#deps.onClosed();
-    if ('roomId' in phase) this.#deps.rooms.tell(phase.roomId, { type: 'session.leave', sessionId: this.#deps.id });
+    this.#deps.onClosed(this);
+    if ('roomId' in phase) this.#tellLeave(phase.roomId);
   }
 
   #asRefusal(error: unknown): AppError {
     if (error instanceof AppError) return error;
-    this.#log.error({ err: error, sessionId: this.#deps.id }, 'connection failed');
+    this.#log.error({ err: error, sessionId: this.id }, 'connection failed');
     return new AppError('INTERNAL_SERVER_ERROR');
-  }
-}
-
-/** Binary frames mean nothing to the SDK's protocol and are passed over. */
-function sdkCommands(data: string | Uint8Array, from: SessionId): Command[] {
-  return typeof data === 'string' ? decodeSdkFrame(data).map((message) => commandOf(message, from)) : [];
-}
-
-function commandOf(message: ClientMessage, from: SessionId): Command {
-  switch (message.type) {
-    case 'presence':
-      return { type: 'presence.patch', from, data: message.data, targetActor: message.targetActor };
-    case 'broadcast':
-      return { type: 'event.broadcast', from, event: message.event };
-    case 'storage.fetch':
-      return { type: 'storage.fetch', from };
-    case 'storage.change':
-      return { type: 'storage.change', from, ops: message.ops };
-    case 'ydoc.fetch':
-      return { type: 'ydoc.fetch', from, guid: message.guid, vector: message.vector };
-    case 'ydoc.change':
-      return { type: 'ydoc.change', from, guid: message.guid, update: message.update };
-    default:
-      return message satisfies never;
-  }
-}
-
-function yjsCommands(data: string | Uint8Array, from: SessionId): Command[] {
-  if (typeof data === 'string') throw new AppError('FRAME_INVALID', { reason: 'a Yjs client speaks in binary frames' });
-  return [yjsCommandOf(decodeYjsFrame(data), from)];
-}
-
-function yjsCommandOf(frame: YjsClientFrame, from: SessionId): Command {
-  switch (frame.type) {
-    case 'step1':
-      return { type: 'ydoc.fetch', from, guid: '', vector: frame.vector };
-    case 'update':
-      return { type: 'ydoc.change', from, guid: '', update: frame.update };
-    case 'awareness':
-      return { type: 'awareness.change', from, update: frame.update };
-    case 'query-awareness':
-      return { type: 'awareness.fetch', from };
-    default:
-      return frame satisfies never;
   }
 }
 

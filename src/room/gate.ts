@@ -55,6 +55,16 @@ export class Gate {
     }
   }
 
+  /** Those who wait for an answer hear this instead; what is for sessions stays. */
+  refuseAnswers(error: AppError): void {
+    const refused = this.#waiting.filter(({ refuse }) => refuse !== undefined);
+    this.#waiting = this.#waiting.filter(({ refuse }) => refuse === undefined);
+    for (const { refuse, bytes } of refused) {
+      this.#bytes -= bytes ?? 0;
+      refuse?.(error);
+    }
+  }
+
   refuseAll(error: AppError): void {
     this.#bytes = 0;
     for (const { refuse } of this.#waiting.splice(0)) refuse?.(error);

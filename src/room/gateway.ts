@@ -1,8 +1,13 @@
+/**
+ * This worker's sockets. Frames become commands to rooms, here or on other workers; deliveries find the sessions that are here, and those
+ * that are not go to `elsewhere`.
+ */
 import { AppError } from '../base/errors.ts';
-import { asSessionId, type RoomId, type SessionId } from '../base/ids.ts';
+import { asSessionId, type RoomId, type SessionId, type WorkerAddress } from '../base/ids.ts';
+import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/server.ts';
 import { Connection, type ConnectionDeps } from './connection.ts';
-import type { Deliver } from './fanout.ts';
+import type { SessionSink } from './remote-sessions.ts';
 import { targetOf } from './socket-target.ts';
 
 /** The same for all connections of this worker, and how many there may be. */
@@ -10,11 +15,16 @@ export interface GatewayDeps extends ConnectionDeps {
   /** Begins every session id of this worker. */
   readonly workerName: string;
   readonly connectionsMax: number;
+  /** Sessions of rooms here whose sockets are on other workers. */
+  readonly elsewhere: SessionSink;
 }
 
 const SWEEP_EVERY_MS = 1_000;
+/** Sockets that are sent away in one turn of a drain. */
+const DRAIN_WAVE = 100;
+const NONE: SessionId[] = [];
 
-export class Gateway {
+export class Gateway implements SessionSink {
   readonly #deps: GatewayDeps;
   readonly #connections = new Map<SessionId, Connection>();
   readonly #stopSweeping: () => void;
@@ -36,27 +46,58 @@ export class Gateway {
   }
 
   accept(request: UpgradeRequest, socket: Socket): SocketHandler {
-    this.#opened += 1;
-    const id = asSessionId(`${this.#deps.workerName}-${this.#opened}`);
-    const connection = new Connection({ ...this.#deps, id, socket, onClosed: () => this.#connections.delete(id) });
+    const connection = new Connection({
+      ...this.#deps,
+      socket,
+      newSessionId: (self) => this.#nextIdOf(self),
+      onClosed: ({ id }) => this.#connections.delete(id),
+    });
     const target = targetOf(request);
     if (target === null) connection.refuse(new AppError('NOT_FOUND', { method: 'GET', path: request.path }));
     else if (this.#isDraining) connection.refuse(new AppError('SERVER_STOPPING'));
-    else if (this.#connections.size >= this.#deps.connectionsMax) connection.refuse(new AppError('ROOM_OVERLOADED'));
-    else {
-      this.#connections.set(id, connection);
-      void connection.enter(target);
-    }
+    else if (this.#connections.size > this.#deps.connectionsMax) connection.refuse(new AppError('ROOM_OVERLOADED'));
+    else void connection.enter(target);
     return connection;
   }
 
-  /** Hands frames to the sessions that are here. */
-  readonly deliver: Deliver = (sessions, frames) => {
-    for (const id of sessions) this.#connections.get(id)?.send(frames);
-  };
+  deliver(sessions: readonly SessionId[], frames: readonly OutFrame[]): void {
+    const others = this.#here(sessions, (connection) => connection.send(frames));
+    if (others.length > 0) this.#deps.elsewhere.deliver(others, frames);
+  }
 
   closeSessions(sessions: readonly SessionId[], refusal: AppError): void {
-    for (const id of sessions) this.#connections.get(id)?.refuse(refusal);
+    const others = this.#here(sessions, (connection) => connection.refuse(refusal));
+    if (others.length > 0) this.#deps.elsewhere.closeSessions(others, refusal);
+  }
+
+  loseSessions(sessions: readonly SessionId[]): void {
+    const others = this.#here(sessions, (connection) => connection.rejoin());
+    if (others.length > 0) this.#deps.elsewhere.loseSessions(others);
+  }
+
+  /** What this worker sent to that one, or had from it, may be lost: sessions whose rooms are there join anew. */
+  workerDown(address: WorkerAddress): void {
+    for (const connection of [...this.#connections.values()]) if (connection.at === address) connection.rejoin();
+  }
+
+  /** Does it for the sessions that are here; returns the others. */
+  #here(sessions: readonly SessionId[], act: (connection: Connection) => void): readonly SessionId[] {
+    let others = NONE; // in the usual case no list is made
+    for (const id of sessions) {
+      const connection = this.#connections.get(id);
+      if (connection !== undefined) act(connection);
+      else if (others === NONE) others = [id];
+      else others.push(id);
+    }
+    return others;
+  }
+
+  #nextIdOf(connection: Connection): SessionId {
+    this.#connections.delete(connection.id);
+    this.#opened += 1;
+    const id = asSessionId(`${this.#deps.workerName}-${this.#opened}`);
+    this.#connections.set(id, connection);
+    return id;
   }
 
   /** The accesses of a room changed: everybody who is in it shows again what lets them in. */
@@ -64,11 +105,20 @@ export class Gateway {
     for (const connection of this.#connections.values()) if (connection.roomId === roomId) void connection.reconsider();
   }
 
-  /** Refuses newcomers and sends everybody away; SDK clients come back by themselves. */
-  drain(): void {
+  /**
+   * Refuses newcomers and sends everybody away, spread over `spreadMs`, so that the workers they come back to are not met by all at once; SDK
+   * clients come back by themselves. Resolves when all are gone.
+   */
+  async drain({ spreadMs }: { spreadMs: number }): Promise<void> {
     this.#isDraining = true;
     this.#stopSweeping();
-    this.closeSessions([...this.#connections.keys()], new AppError('SERVER_STOPPING'));
+    const leaving = [...this.#connections.values()];
+    const waves = Math.ceil(leaving.length / DRAIN_WAVE);
+    for (let wave = 0; wave < waves; wave += 1) {
+      if (wave > 0) await new Promise<void>((resolve) => this.#deps.clock.after(spreadMs / waves, resolve));
+      for (const connection of leaving.slice(wave * DRAIN_WAVE, (wave + 1) * DRAIN_WAVE))
+        connection.refuse(new AppError('SERVER_STOPPING'));
+    }
   }
 
   #sweep(): void {

@@ -6,6 +6,7 @@
 import { pack, unpackAll } from '../base/binary.ts';
 import { AppError } from '../base/errors.ts';
 import type { Op } from '../protocol/storage-ops.ts';
+import type { DecidedRequest } from './recent-requests.ts';
 
 export type JournalRecord =
   /** Storage ops as applied: final positions, LiveText versions, op ids kept. */
@@ -15,10 +16,12 @@ export type JournalRecord =
   /** A Yjs update as the client sent it; guid '' is the root document. */
   | { readonly kind: 'ydoc.update'; readonly guid: string; readonly update: Uint8Array }
   /** Actor numbers below `upTo` may be in use (protocol 4: never twice). */
-  | { readonly kind: 'numbers'; readonly upTo: number };
+  | { readonly kind: 'numbers'; readonly upTo: number }
+  /** The request that the changes of this decision came from, or that found nothing to change. */
+  | ({ readonly kind: 'request' } & DecidedRequest);
 
 /** Tags on disk. Never reuse one. */
-const TAG = { 'storage.ops': 1, 'storage.reset': 2, 'ydoc.update': 3, numbers: 4 } as const;
+const TAG = { 'storage.ops': 1, 'storage.reset': 2, 'ydoc.update': 3, numbers: 4, request: 5 } as const;
 
 /** A record as bytes; the payload of a journal entry is such records one after the other. */
 export function encodeRecord(record: JournalRecord): Uint8Array {
@@ -31,6 +34,8 @@ export function encodeRecord(record: JournalRecord): Uint8Array {
       return pack([TAG['ydoc.update'], record.guid, record.update]);
     case 'numbers':
       return pack([TAG.numbers, record.upTo]);
+    case 'request':
+      return pack([TAG.request, record.id, record.digest, record.atMs, record.answer]);
     default:
       return record satisfies never;
   }
@@ -39,7 +44,7 @@ export function encodeRecord(record: JournalRecord): Uint8Array {
 /** @throws AppError ROOM_UNREADABLE for a tag that this code does not know: an older build must not guess. */
 export function decodeRecords(payload: Uint8Array): JournalRecord[] {
   return unpackAll(payload).map((value) => {
-    const [tag, first, second] = value as unknown[];
+    const [tag, first, second, third, fourth] = value as unknown[];
     switch (tag) {
       case TAG['storage.ops']:
         return { kind: 'storage.ops', ops: JSON.parse(first as string) as Op[] };
@@ -49,6 +54,14 @@ export function decodeRecords(payload: Uint8Array): JournalRecord[] {
         return { kind: 'ydoc.update', guid: first as string, update: second as Uint8Array };
       case TAG.numbers:
         return { kind: 'numbers', upTo: first as number };
+      case TAG.request:
+        return {
+          kind: 'request',
+          id: first as string,
+          digest: second as string,
+          atMs: third as number,
+          answer: fourth as string | null,
+        };
       default:
         throw new AppError('ROOM_UNREADABLE', {
           reason: `the journal holds a record of kind ${String(tag)}, which this build does not know`,

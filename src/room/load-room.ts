@@ -26,7 +26,7 @@ export async function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () =>
   if (stream === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
   const claim = await deps.ownership.claim(stream);
   if ('refused' in claim)
-    throw claim.refused === 'gone' ? new AppError('ROOM_NOT_FOUND', { roomId }) : new AppError('ROOM_MOVED', { by: claim.by });
+    throw claim.refused === 'gone' ? new AppError('ROOM_NOT_FOUND', { roomId }) : new AppError('ROOM_MOVED', { at: claim.at });
 
   const room = emptyRoom(roomId, { from: claim.numbersFrom, to: claim.numbersFrom + NUMBERS_PER_CLAIM });
   room.claim = { stream, epoch: claim.epoch };

@@ -9,30 +9,32 @@ import { concat } from '../base/binary.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError, type ErrorCode } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
+import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
 import type { Actor } from '../kernel/actor/actor.ts';
 import type { Ownership } from '../kernel/cluster/ownership.ts';
 import type { Journal } from '../kernel/persistence/journal.ts';
 import type { Snapshots } from '../kernel/persistence/snapshots.ts';
 import type { ServerMessage } from '../protocol/server-messages.ts';
-import { type Deliver, Fanout } from './fanout.ts';
+import { hasLargeAnswer, isChange, isEphemeral, requestOf } from './command-kinds.ts';
+import { Fanout } from './fanout.ts';
 import { Gate, type Gated } from './gate.ts';
 import { encodeRecord } from './journal-record.ts';
+import type { SessionSink } from './remote-sessions.ts';
 import { decide } from './room.ts';
 import type { Command, Effect, RoomLimits, RoomState, When } from './shapes.ts';
-import { encodeSnapshot } from './snapshot.ts';
+import { SnapshotKeeper } from './snapshot-keeper.ts';
 
 export interface RoomActorDeps {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly snapshots: Snapshots;
   readonly ownership: Ownership;
-  readonly deliver: Deliver;
-  /** Closes the sockets of sessions, after what was delivered to them before. */
-  readonly closeSessions: (sessions: readonly SessionId[], refusal: AppError) => void;
+  readonly sessions: SessionSink;
   /** Whether this worker's lease holds at this very moment; after a freeze the timers that say so may come late (reliability 2.c, "Reads"). */
   readonly mayAnswer: () => boolean;
   readonly log: Log;
+  readonly metrics?: Metrics;
   readonly policy: RoomPolicy;
 }
 
@@ -61,31 +63,8 @@ const SETTLE_AFTER_MS = 100;
 /** An answer can be as large as the room; past this, those that wait for the journal are enough. */
 const GATED_BYTES_MAX = 64 * 1024 * 1024;
 
-/** After a snapshot that failed, the next is not tried before; changes go on, covered by the journal. */
-const SNAPSHOT_AGAIN_MS = 5_000;
-
-/** Commands that may change what is journaled. The others go on while the journal is behind, and cannot leave it behind the room. */
-const CHANGES: ReadonlySet<Command['type']> = new Set<Command['type']>([
-  'session.join',
-  'presence.set',
-  'storage.change',
-  'storage.initialize',
-  'storage.delete',
-  'storage.patch',
-  'storage.nodes',
-  'storage.send',
-  'ydoc.change',
-]);
-
-/** Commands whose answer may be as large as the room. */
-const LARGE_ANSWERS: ReadonlySet<Command['type']> = new Set<Command['type']>([
-  'storage.fetch',
-  'storage.read',
-  'storage.nodes',
-  'ydoc.fetch',
-  'ydoc.read',
-  'ydoc.json',
-]);
+/** Refusals of a session's message after which the session joins the room anew, wherever that is then; others cost it its socket. */
+const JOIN_ANEW: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['ROOM_MOVED', 'DATABASE_UNAVAILABLE']);
 
 interface Answer {
   readonly resolve: (value: unknown) => void;
@@ -95,7 +74,7 @@ interface Answer {
 export class RoomActor implements Actor<Command> {
   readonly #deps: RoomActorDeps;
   readonly #room: RoomState;
-  readonly #ground: RoomGround;
+  #ground: RoomGround;
   readonly #fanout: Fanout;
   readonly #gate: Gate;
   readonly #onLost: () => void;
@@ -104,8 +83,13 @@ export class RoomActor implements Actor<Command> {
   #pendingBytes = 0;
   #isAppending = false;
   #isLost = false;
+  /** Without a lease, though nobody is known to have claimed the room: people see each other, documents stand still. */
+  #isSuspended = false;
+  #isClaiming = false;
+  /** Version that is in the journal; what waits for it may be held back longer than that. */
+  #durable: number;
   #lastBusyMs: number;
-  #snapshot: { version: number; atMs: number; notBeforeMs: number; bytesSince: number; isSaving: boolean };
+  readonly #keeper: SnapshotKeeper;
   #isSettling = false;
 
   constructor(deps: RoomActorDeps, { room, ground, onLost }: { room: RoomState; ground: RoomGround; onLost: () => void }) {
@@ -113,69 +97,120 @@ export class RoomActor implements Actor<Command> {
     this.#room = room;
     this.#ground = ground;
     this.#onLost = onLost;
+    this.#durable = room.version;
     this.#gate = new Gate(room.version);
     const soon = (task: () => void): void => deps.clock.soon(() => this.#guarded(task));
-    this.#fanout = new Fanout({ room, deliver: deps.deliver, soon });
+    this.#fanout = new Fanout({ room, deliver: (sessions, frames) => deps.sessions.deliver(sessions, frames), soon });
     this.#lastBusyMs = deps.clock.nowMs();
-    this.#snapshot = { version: ground.snapshotVersion, atMs: this.#lastBusyMs, notBeforeMs: 0, bytesSince: 0, isSaving: false };
+    this.#keeper = new SnapshotKeeper({
+      ...deps,
+      room,
+      ground: () => this.#ground,
+      whenDurable: (gated) => this.#when('durable', room.version, gated),
+    });
   }
 
   act(command: Command): Promise<unknown> {
     const effects = this.#decide(command);
-    return new Promise((resolve, reject) => this.#perform(effects, { resolve, reject }));
+    // What was decided may be in the journal even if nobody lives to say so. Who asks again with the same request hears.
+    const refusalOf = (error: AppError): AppError => (requestOf(command) === null ? error : new AppError('OUTCOME_UNKNOWN'));
+    return new Promise((resolve, reject) => this.#perform(effects, { resolve, reject: (error) => reject(refusalOf(error)) }));
   }
 
-  /** A refused message costs the session that sent it its socket, and nobody else anything. */
+  /** A refused message costs the session that sent it its socket, and nobody else anything; a session that is not known joins anew. */
   tell(command: Command): void {
     try {
       this.#perform(this.#decide(command), null);
     } catch (error) {
       if (!(error instanceof AppError))
         this.#deps.log.error({ err: error, roomId: this.#room.id, command: command.type }, 'decision failed');
-      if ('from' in command && command.from !== null) this.#close([command.from], asRefusal(error));
+      if (!('from' in command) || command.from === null) return;
+      if (error instanceof AppError && JOIN_ANEW.has(error.code)) this.#loseSessions([command.from]);
+      else this.#close([command.from], asRefusal(error));
     }
   }
 
   tick(nowMs: number): void {
     if (this.#isLost) return;
     this.tell({ type: 'clock.tick' });
-    if (this.#room.version > this.#snapshot.version && nowMs - this.#snapshot.atMs >= this.#deps.policy.snapshotEveryMs)
-      this.#takeSnapshot();
+    if (!this.#isSuspended) this.#keeper.tick(nowMs);
   }
 
   isIdle(nowMs: number): boolean {
-    return this.#room.sessions.size === 0 && this.#gate.isEmpty && nowMs - this.#lastBusyMs >= this.#deps.policy.idleMs;
+    return (
+      !this.#isSuspended &&
+      this.#room.sessions.size === 0 &&
+      this.#gate.isEmpty &&
+      nowMs - this.#lastBusyMs >= this.#deps.policy.idleMs
+    );
   }
 
   drop(): void {
     this.#lose('lease lapsed');
   }
 
-  /** Everything is written down and told; the next owner finds a snapshot and no journal to replay. */
+  /** Whoever waits for an answer hears that it is not known; what sessions are to be told waits on. */
+  suspend(): void {
+    if (this.#isSuspended || this.#isLost) return;
+    this.#isSuspended = true;
+    this.#gate.refuseAnswers(new AppError('OUTCOME_UNKNOWN'));
+  }
+
+  /** Nobody else claimed it meanwhile when its epoch has risen by this claim alone: then its memory is still what the journal tells. */
+  async resume(): Promise<'resumed' | 'not yet'> {
+    if (!this.#isSuspended || this.#isLost) return 'resumed';
+    if (this.#isAppending || this.#isClaiming || !this.#deps.mayAnswer()) return 'not yet';
+    const { stream, epoch } = this.#ground;
+    this.#isClaiming = true;
+    const claim = await this.#deps.ownership.claim(stream).finally(() => {
+      this.#isClaiming = false;
+    });
+    if (this.#isLost) return 'resumed';
+    if ('refused' in claim || claim.epoch !== epoch + 1) this.#lose('claimed by another');
+    else this.#resumed(claim.epoch);
+    return 'resumed';
+  }
+
+  #resumed(epoch: number): void {
+    this.#ground = { ...this.#ground, epoch };
+    this.#isSuspended = false;
+    this.#guarded(() => this.#gate.open(this.#durable));
+  }
+
+  /** Everything is written down and told; the next owner finds a snapshot and no journal to replay, and the sessions join it. */
   async stop(): Promise<void> {
-    if (this.#isLost) return;
-    this.#close([...this.#room.sessions.keys()], new AppError('SERVER_STOPPING'));
-    if (!(await this.#isDurable())) return;
-    if (this.#room.version > this.#snapshot.version) await this.#saveLast();
-    await this.#deps.ownership.release(this.#ground.stream, { epoch: this.#ground.epoch, numbersNext: this.#room.numbers.next });
-    this.#isLost = true;
+    if (this.#isSuspended) this.#lose('lease lapsed'); // what was acknowledged is in the journal
+    if (this.#isLost || !(await this.#isDurable())) return;
+    try {
+      await this.#keeper.saveLast();
+      await this.#deps.ownership.release(this.#ground.stream, {
+        epoch: this.#ground.epoch,
+        numbersNext: this.#room.numbers.next,
+      });
+    } finally {
+      this.#isLost = true;
+      this.#loseSessions([...this.#room.sessions.keys()]);
+    }
+  }
+
+  get epoch(): number {
+    return this.#ground.epoch;
   }
 
   /** @throws AppError the refusal. After anything else that a change throws, memory and journal may differ: then memory goes. */
   #decide(command: Command): Effect[] {
-    if (!this.#isLost && !this.#deps.mayAnswer()) this.#lose('lease lapsed');
     if (this.#isLost) throw new AppError('ROOM_MOVED');
+    if (!this.#deps.mayAnswer()) this.suspend(); // after a freeze, the timer that says so may come late
+    if (this.#isSuspended && !isEphemeral(command)) throw new AppError('DATABASE_UNAVAILABLE');
     const { policy, clock } = this.#deps;
-    const isChange = CHANGES.has(command.type);
-    const isTooMuch = isChange && this.#pendingBytes > policy.pendingBytesMax;
-    if (isTooMuch || (LARGE_ANSWERS.has(command.type) && this.#gate.bytes > GATED_BYTES_MAX))
-      throw new AppError('ROOM_OVERLOADED');
+    const isTooMuch = isChange(command) && this.#pendingBytes > policy.pendingBytesMax;
+    if (isTooMuch || (hasLargeAnswer(command) && this.#gate.bytes > GATED_BYTES_MAX)) throw new AppError('ROOM_OVERLOADED');
     if (command.type !== 'clock.tick') this.#lastBusyMs = clock.nowMs();
     const { version } = this.#room;
     try {
       return decide(this.#room, command, { nowMs: clock.nowMs(), limits: policy });
     } catch (error) {
-      if (isChange && (!(error instanceof AppError) || this.#room.version !== version)) this.#lose('decision broke off');
+      if (isChange(command) && (!(error instanceof AppError) || this.#room.version !== version)) this.#lose('decision broke off');
       throw error;
     }
   }
@@ -251,7 +286,6 @@ export class RoomActor implements Actor<Command> {
       (outcome) => {
         this.#isAppending = false;
         if (outcome === 'fenced') this.#lose('fenced');
-        else if (!this.#deps.mayAnswer()) this.#lose('lease lapsed');
         else this.#guarded(() => this.#appended(entry.version, payload.length));
       },
       (error: unknown) => {
@@ -262,80 +296,33 @@ export class RoomActor implements Actor<Command> {
     );
   }
 
+  /** A commit under this epoch proves that nobody had claimed the room by then; still nobody is told without a lease, reads least of all. */
   #appended(version: number, bytes: number): void {
     this.#pendingBytes -= bytes;
-    this.#snapshot.bytesSince += bytes;
-    this.#gate.open(version);
+    this.#durable = version;
+    if (!this.#deps.mayAnswer()) this.suspend();
+    if (!this.#isSuspended) this.#gate.open(version);
     this.#append();
-    const { policy } = this.#deps;
-    const changes = this.#room.version - this.#snapshot.version;
-    if (changes >= policy.snapshotAfterChanges || this.#snapshot.bytesSince >= policy.snapshotAfterBytes) this.#takeSnapshot();
+    this.#keeper.appended(bytes);
+    if (this.#isSuspended) this.resume().catch((error: unknown) => this.#deps.log.debug({ err: error }, 'not resumed yet'));
   }
 
-  /** The state of this moment, saved once it is durable; a room has one snapshot under way at most. */
-  #takeSnapshot(): void {
-    if (this.#snapshot.isSaving || this.#isLost || this.#deps.clock.nowMs() < this.#snapshot.notBeforeMs) return;
-    const bytes = this.#encoded();
-    if (bytes === null) return;
-    const { version } = this.#room;
-    this.#snapshot.isSaving = true;
-    const done = (): void => {
-      this.#snapshot.isSaving = false;
-    };
-    const save = (): void => {
-      this.#saveSnapshot(bytes, version)
-        .catch((error: unknown) => this.#snapshotFailed(error))
-        .finally(done);
-    };
-    this.#when('durable', version, { release: save, refuse: done, bytes: bytes.length });
-  }
-
-  /** The one at the end; without it the next owner replays the journal. */
-  async #saveLast(): Promise<void> {
-    const bytes = this.#encoded();
-    if (bytes !== null)
-      await this.#saveSnapshot(bytes, this.#room.version).catch((error: unknown) => this.#snapshotFailed(error));
-  }
-
-  #encoded(): Uint8Array | null {
-    try {
-      return encodeSnapshot(this.#room);
-    } catch (error) {
-      this.#snapshotFailed(error);
-      return null;
-    }
-  }
-
-  #snapshotFailed(error: unknown): void {
-    this.#snapshot.notBeforeMs = this.#deps.clock.nowMs() + SNAPSHOT_AGAIN_MS;
-    this.#deps.log.error({ err: error, roomId: this.#room.id }, 'snapshot failed');
-  }
-
-  async #saveSnapshot(bytes: Uint8Array, version: number): Promise<void> {
-    const { stream, epoch } = this.#ground;
-    this.#snapshot.atMs = this.#deps.clock.nowMs();
-    this.#snapshot.bytesSince = 0;
-    const outcome = await this.#deps.snapshots.save({ stream, epoch, version, bytes });
-    if (outcome === 'stale') return;
-    const previous = this.#snapshot.version;
-    this.#snapshot.version = version;
-    // One older snapshot stays, with the journal that leads on from it: one unreadable blob loses nothing.
-    if (previous > 0) await this.#deps.journal.trim(stream, previous);
-  }
-
-  /** Ownership or journal is gone: what was not told is forgotten, clients come back and bring what they still hold. */
-  #lose(why: 'fenced' | 'append failed' | 'lease lapsed' | 'decision broke off' | 'broken' | 'retired'): void {
+  /** Ownership or journal is gone: what was not told is forgotten, sessions join anew and their clients bring what they still hold. */
+  #lose(
+    why: 'fenced' | 'claimed by another' | 'append failed' | 'lease lapsed' | 'decision broke off' | 'broken' | 'retired',
+  ): void {
     if (this.#isLost) return;
     this.#isLost = true;
+    this.#deps.metrics?.count('atrium_rooms_lost_total', why);
     const level = why === 'retired' ? 'debug' : 'warn';
     this.#deps.log[level](
       { roomId: this.#room.id, epoch: this.#ground.epoch, durable: this.#gate.durable, decided: this.#room.version, why },
       'room lost',
     );
-    const moved = new AppError('ROOM_MOVED');
-    this.#gate.refuseAll(moved);
-    this.#close([...this.#room.sessions.keys()], moved);
+    // Fenced entries were not written, so nothing that waited had its effect; of the others it is not known.
+    this.#gate.refuseAll(new AppError(why === 'fenced' ? 'ROOM_MOVED' : 'OUTCOME_UNKNOWN'));
     this.#onLost();
+    this.#loseSessions([...this.#room.sessions.keys()]);
   }
 
   /** Runs what has nobody to throw at. An error in it is a bug of ours: it costs this room its memory, not the worker its life. */
@@ -363,7 +350,12 @@ export class RoomActor implements Actor<Command> {
 
   #close(sessions: readonly SessionId[], refusal: AppError): void {
     this.#guarded(() => this.#fanout.flush());
-    this.#deps.closeSessions(sessions, refusal);
+    this.#deps.sessions.closeSessions(sessions, refusal);
+  }
+
+  #loseSessions(sessions: readonly SessionId[]): void {
+    this.#guarded(() => this.#fanout.flush());
+    this.#deps.sessions.loseSessions(sessions);
   }
 
   /** Resolves when all that is decided is in the journal, or with false when the room was lost before. */

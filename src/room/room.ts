@@ -6,9 +6,12 @@
  */
 import type { RoomId } from '../base/ids.ts';
 import { decideAwareness, decideAwarenessFetch } from './awareness.ts';
+import { requestOf } from './command-kinds.ts';
+import { decideOnce } from './once.ts';
 import { decideBroadcast, decidePresence, decidePresenceSet, decideTick, decideUsersList } from './presence.ts';
+import { RecentRequests } from './recent-requests.ts';
 import { decideSchemaAttach, decideSchemaDetach } from './schema/decide.ts';
-import { decideClose, decideJoin, decideLeave, decidePermit } from './sessions.ts';
+import { decideClose, decideDepart, decideJoin, decideLeave, decidePermit } from './sessions.ts';
 import type { Command, DecideContext, Effect, RoomState } from './shapes.ts';
 import {
   decideStorageChange,
@@ -39,6 +42,7 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
     ydocs: new Map(),
     hashes: new Map(),
     unsettled: new Set(),
+    requests: new RecentRequests(),
     awareness: new Map(),
   };
 }
@@ -46,11 +50,19 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
 /** @throws AppError the refusal of the command; the room is then as it was. */
 export function decide(room: RoomState, command: Command, ctx: DecideContext): Effect[] {
   room.decision += 1;
+  const request = requestOf(command);
+  if (request === null) return decideAnew(room, command, ctx);
+  return decideOnce(room, command, { request, nowMs: ctx.nowMs, decideAnew: () => decideAnew(room, command, ctx) });
+}
+
+function decideAnew(room: RoomState, command: Command, ctx: DecideContext): Effect[] {
   switch (command.type) {
     case 'session.join':
       return decideJoin(room, command, ctx);
     case 'session.leave':
       return decideLeave(room, command);
+    case 'sessions.depart':
+      return decideDepart(room, command);
     case 'session.permit':
       return decidePermit(room, command);
     case 'presence.patch':

@@ -40,10 +40,10 @@ export function takeNumber(room: RoomState, effects: Effect[]): number {
   return number;
 }
 
-/** @throws AppError KICKED when the session is not in the room (any more): its client must come back and sync. */
+/** @throws AppError ROOM_MOVED when the session is not in the room (any more): it must join anew and sync. */
 export function sessionOf(room: RoomState, id: SessionId): Session {
   const session = room.sessions.get(id);
-  if (session === undefined) throw new AppError('KICKED', { reason: 'The room does not know this session.' });
+  if (session === undefined) throw new AppError('ROOM_MOVED');
   return session;
 }
 

@@ -10,6 +10,7 @@ import { askForYdoc } from './ydoc/decide.ts';
 
 type Join = Extract<Command, { type: 'session.join' }>;
 type Leave = Extract<Command, { type: 'session.leave' }>;
+type Depart = Extract<Command, { type: 'sessions.depart' }>;
 type Permit = Extract<Command, { type: 'session.permit' }>;
 type Close = Extract<Command, { type: 'room.close' }>;
 
@@ -19,7 +20,7 @@ export function decideJoin(room: RoomState, { newcomer }: Join, ctx: DecideConte
   if (room.sessions.size >= ctx.limits.connectionsMax)
     throw new AppError('ROOM_FULL', { connectionsMax: ctx.limits.connectionsMax });
 
-  const effects: Effect[] = [];
+  const effects: Effect[] = removeSession(room, newcomer.id); // an earlier attempt of the same join got through after all
   const session = addSession(room, newcomer, effects);
   effects.push({
     type: 'send',
@@ -42,6 +43,12 @@ export function decideJoin(room: RoomState, { newcomer }: Join, ctx: DecideConte
 
 export function decideLeave(room: RoomState, { sessionId }: Leave): Effect[] {
   return removeSession(room, sessionId);
+}
+
+/** A worker has ended, or fell out of touch: all sessions over its sockets end here; those that live on join anew. */
+export function decideDepart(room: RoomState, { workerName }: Depart): Effect[] {
+  const gone = [...room.sessions.keys()].filter((id) => id.startsWith(`${workerName}-`));
+  return gone.flatMap((id) => removeSession(room, id));
 }
 
 export function removeSession(room: RoomState, sessionId: SessionId): Effect[] {

@@ -5,12 +5,13 @@
  * effects. Nothing else touches a room (house 3.1).
  */
 import type { ErrorCode } from '../base/errors.ts';
-import type { RoomId, SessionId } from '../base/ids.ts';
+import type { RequestKey, RoomId, SessionId } from '../base/ids.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 import type { Permissions } from '../protocol/permissions.ts';
 import type { ServerMessage } from '../protocol/server-messages.ts';
 import type { Op } from '../protocol/storage-ops.ts';
 import type { JournalRecord } from './journal-record.ts';
+import type { RecentRequests } from './recent-requests.ts';
 import type { Schema } from './schema/compile.ts';
 import type { PatchOperation } from './storage/patch.ts';
 import type { Storage } from './storage/tree.ts';
@@ -79,6 +80,8 @@ export interface RoomState {
   readonly hashes: Map<string, string>;
   /** Documents changed since their hash was told. */
   readonly unsettled: Set<string>;
+  /** Requests that were decided lately, to know them when they come again. */
+  readonly requests: RecentRequests;
   /** What y-websocket clients call awareness, by Yjs client id. */
   readonly awareness: Map<number, AwarenessEntry>;
 }
@@ -124,36 +127,47 @@ export interface RoomLimits {
   readonly ydocsMax: number;
 }
 
+/** With it, a command that is sent again has its effect once, and its first answer (`once.ts`); the price is a record in the journal. */
+interface Repeated {
+  readonly request?: RequestKey;
+}
+
 /** All that may be asked of a room. Those with `from` come from a session, the others from REST or the shell. */
 export type Command =
   | { readonly type: 'session.join'; readonly newcomer: Newcomer }
   | { readonly type: 'session.leave'; readonly sessionId: SessionId }
+  | { readonly type: 'sessions.depart'; readonly workerName: string }
   | { readonly type: 'session.permit'; readonly sessionId: SessionId; readonly permissions: Permissions }
   | { readonly type: 'presence.patch'; readonly from: SessionId; readonly data: JsonObject; readonly targetActor: number | null }
-  | { readonly type: 'event.broadcast'; readonly from: SessionId | null; readonly event: Json }
+  | ({ readonly type: 'event.broadcast'; readonly from: SessionId | null; readonly event: Json } & Repeated)
   | { readonly type: 'storage.fetch'; readonly from: SessionId }
   | { readonly type: 'storage.change'; readonly from: SessionId; readonly ops: readonly Op[] }
   | { readonly type: 'ydoc.fetch'; readonly from: SessionId; readonly guid: string; readonly vector: Uint8Array }
-  | { readonly type: 'ydoc.change'; readonly from: SessionId | null; readonly guid: string; readonly update: Uint8Array }
+  | ({
+      readonly type: 'ydoc.change';
+      readonly from: SessionId | null;
+      readonly guid: string;
+      readonly update: Uint8Array;
+    } & Repeated)
   | { readonly type: 'awareness.change'; readonly from: SessionId; readonly update: Uint8Array }
   | { readonly type: 'awareness.fetch'; readonly from: SessionId }
   /** From the shell, some time after Yjs changes: tell SDK clients the hash that makes them call themselves synchronized. */
   | { readonly type: 'ydoc.settle' }
   // REST: each of these is answered with a reply of the type beside it.
   | { readonly type: 'users.list' } // → ActiveUser[]
-  | {
+  | ({
       readonly type: 'presence.set';
       readonly userId: string;
       readonly data: JsonObject;
       readonly info: JsonObject;
       readonly ttlMs: number;
-    } // → null
+    } & Repeated) // → null
   | { readonly type: 'storage.read'; readonly format: 'plain-lson' | 'json'; readonly typeKey: string } // → JSON text
-  | { readonly type: 'storage.initialize'; readonly root: Json; readonly typeKey: string } // → JSON text
-  | { readonly type: 'storage.delete' } // → null
-  | { readonly type: 'storage.patch'; readonly operations: readonly PatchOperation[] } // → null
-  | { readonly type: 'storage.nodes' } // → { actor, nodes: [id, SerializedCrdt][] }
-  | { readonly type: 'storage.send'; readonly ops: readonly Op[] } // → null
+  | ({ readonly type: 'storage.initialize'; readonly root: Json; readonly typeKey: string } & Repeated) // → JSON text
+  | ({ readonly type: 'storage.delete' } & Repeated) // → null
+  | ({ readonly type: 'storage.patch'; readonly operations: readonly PatchOperation[] } & Repeated) // → null
+  | ({ readonly type: 'storage.nodes' } & Repeated) // → { actor, nodes: [id, SerializedCrdt][] }
+  | ({ readonly type: 'storage.send'; readonly ops: readonly Op[] } & Repeated) // → { ops }
   | { readonly type: 'schema.attach'; readonly schema: Pick<RoomSchema, 'id' | 'body'> } // → AttachedAt
   | { readonly type: 'schema.detach'; readonly upTo: AttachedAt } // → null
   | { readonly type: 'ydoc.read'; readonly guid: string } // → Uint8Array
@@ -214,10 +228,11 @@ export interface RoomDoor {
   /**
    * Hands `command` to the owner of the room and resolves with its reply once that may be told (durable where it must be).
    * @throws AppError ROOM_NOT_FOUND, the refusals of the command, or a retryable one (ROOM_MOVED, ROOM_OVERLOADED, DATABASE_UNAVAILABLE).
+   * OUTCOME_UNKNOWN when it may have had its effect: sent again with the same `request` it has it once.
    */
   ask(roomId: RoomId, command: Command): Promise<unknown>;
-  /** The same, but null at once when the room sleeps: what is asked of those present is answered by an empty room without waking it. */
-  askIfAwake(roomId: RoomId, command: Command): Promise<unknown> | null;
+  /** The same, but null when the room sleeps: what is asked of those present is answered by an empty room without waking it. */
+  askIfAwake(roomId: RoomId, command: Command): Promise<{ readonly reply: unknown } | null>;
   /** The same without an answer, and only if the room is awake: a sleeping room has nobody to tell. */
   tellIfAwake(roomId: RoomId, command: Command): void;
 }

@@ -1,40 +1,46 @@
 /**
  * RoomState ↔ bytes, for snapshots. A stored format with a version: older ones stay readable, newer ones are refused.
  *
- * Only what is durable is in it: Storage, Yjs documents, the actor numbers in use. Sessions and presence live and die with the owner.
+ * Only what is durable is in it: Storage, Yjs documents, the actor numbers in use, the requests decided lately. Sessions and presence live and die with
+ * the owner.
  */
 import { pack, unpack } from '../base/binary.ts';
 import { AppError } from '../base/errors.ts';
 import type { JournalRecord } from './journal-record.ts';
+import type { StoredRequest } from './recent-requests.ts';
 import type { RoomState } from './shapes.ts';
 import { replayOps } from './storage/apply.ts';
 import { dumpStorage, emptyStorage, loadStorage } from './storage/tree.ts';
 import { decodeYdoc, emptyYdoc, encodeYdoc, replayUpdate } from './ydoc/ydoc.ts';
 
-const FORMAT = 1;
+/** 2 has `requests`. */
+const FORMAT = 2;
 
 interface Stored {
   readonly format: number;
   readonly numbersNext: number;
   readonly storage: unknown;
   readonly ydocs: readonly (readonly [guid: string, update: Uint8Array])[];
+  readonly requests?: readonly StoredRequest[];
 }
 
 /** The room as of its current version. */
 export function encodeSnapshot(room: RoomState): Uint8Array {
   const ydocs = [...room.ydocs].map(([guid, doc]) => [guid, encodeYdoc(doc)] as const);
   const numbersNext = firstFreeAfterCrash(room);
-  return pack({ format: FORMAT, numbersNext, storage: dumpStorage(room.storage), ydocs } satisfies Stored);
+  const requests = room.requests.stored();
+  return pack({ format: FORMAT, numbersNext, storage: dumpStorage(room.storage), ydocs, requests } satisfies Stored);
 }
 
 /** Fills a fresh room from a snapshot. @throws AppError ROOM_UNREADABLE when this build cannot read it. */
 export function restoreSnapshot(room: RoomState, { version, bytes }: { version: number; bytes: Uint8Array }): void {
   const stored = unpack(bytes) as Stored;
-  if (stored.format !== FORMAT)
+  if (stored.format > FORMAT)
     throw new AppError('ROOM_UNREADABLE', { reason: `its snapshot has format ${stored.format}, this build reads ${FORMAT}` });
   room.version = version;
   room.storage = loadStorage(stored.storage);
   for (const [guid, update] of stored.ydocs) room.ydocs.set(guid, decodeYdoc(update));
+  for (const [id, digest, atMs, answer] of stored.requests ?? []) room.requests.add({ id, digest, atMs, answer });
   raiseNumbers(room, stored.numbersNext);
 }
 
@@ -52,6 +58,9 @@ export function replayRecord(room: RoomState, record: JournalRecord): void {
       break;
     case 'numbers':
       raiseNumbers(room, record.upTo);
+      break;
+    case 'request':
+      room.requests.add(record);
       break;
     default:
       record satisfies never;

@@ -32,7 +32,7 @@ export function ownershipContract(name: string, open: () => Promise<OwnershipUnd
       const [worker, other, stream] = [await aWorker(), await aWorker(), await aStream()];
       expect(await worker.claim(stream + 1_000_000)).toEqual({ refused: 'gone' });
       const { epoch } = await claimed(worker, stream);
-      expect(await other.claim(stream)).toEqual({ refused: 'owned', by: worker.incarnation });
+      expect(await other.claim(stream)).toMatchObject({ refused: 'owned', by: worker.incarnation, at: 'test:1' });
       expect((await claimed(worker, stream)).epoch).toBe(epoch + 1);
     });
 

@@ -1,6 +1,7 @@
 import { afterAll } from 'vitest';
 import type { PostgresSql } from '../../src/adapters/postgres-sql.ts';
 import { systemRandom } from '../../src/base/clock.ts';
+import { asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { SqlOwnership } from '../../src/kernel/cluster/sql-ownership.ts';
 import { sql } from '../../src/kernel/persistence/sql.ts';
@@ -24,7 +25,7 @@ ownershipContract('Postgres', async () => {
         clock: manualClock(),
         random: systemRandom,
         log: silentLog,
-        address: 'test:1',
+        address: asWorkerAddress('test:1'),
         onLapsed: () => undefined,
       };
       const worker = await SqlOwnership.register(deps);

@@ -1,11 +1,13 @@
 /** What every server adapter promises (`src/kernel/transport/server.ts`), over real sockets. */
+import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { AppError } from '../../src/base/errors.ts';
-import type { HttpRequest, MakeServer, ServerOptions } from '../../src/kernel/transport/server.ts';
+import type { HttpRequest, MakeServer, Server, ServerOptions } from '../../src/kernel/transport/server.ts';
+import { freePort } from '../support/e2e/free-port.ts';
 import {
   answering,
   ask,
@@ -312,6 +314,43 @@ function answerContract(start: Start): void {
     expect(bugs).toEqual([]);
   });
 
+  test('[TR40] pieces of a known size come with their length, whole also to a client that pauses', async () => {
+    const size = 24 * MIB;
+    const pieces = async function* () {
+      for (let number = 0; number < 24; number += 1) yield new Uint8Array(MIB).fill(number);
+    };
+    const { port } = await start(answering(() => ({ status: 206, headers: { 'x-a': '1' }, body: pieces(), size })));
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const head = await ask(port, { method: 'HEAD', agent });
+    expect([head.status, head.headers['content-length'], head.body.length]).toEqual([206, String(size), 0]);
+    const request = http.get({ port, host: '127.0.0.1', agent });
+    const [reply] = (await once(request, 'response')) as [http.IncomingMessage];
+    expect([reply.headers['content-length'], reply.headers['x-a']]).toEqual([String(size), '1']);
+    reply.pause();
+    await settled(() => reply.socket.bytesRead);
+    const received: Buffer[] = [];
+    for await (const piece of reply) received.push(piece as Buffer);
+    const bytes = Buffer.concat(received);
+    expect([bytes.length, bytes[0], bytes[5 * MIB], bytes.at(-1)]).toEqual([size, 0, 5, 23]);
+    expect((await ask(port, { method: 'HEAD', agent })).status).toBe(206);
+    agent.destroy();
+  });
+
+  test.each([4, 6])('[TR40] pieces that make another size than was said are seen as broken by the client: %i', async (size) => {
+    const pieces = async function* () {
+      yield Buffer.from('he');
+      yield Buffer.from('llo');
+    };
+    const { port, bugs } = await start(answering(() => ({ status: 200, body: pieces(), size })));
+    await expect(ask(port)).rejects.toThrow();
+    expect(bugs).toEqual([expect.any(Error)]);
+  });
+
+  test('[TR40] HEAD needs no body to tell a length', async () => {
+    const { port } = await start(answering(() => ({ status: 200, size: 12 })));
+    expect((await ask(port, { method: 'HEAD' })).headers['content-length']).toBe('12');
+  });
+
   test('[TR14] a handler that fails gives a bare 500 and a report; the next request is served', async () => {
     const bug = new Error('planted');
     const { port, bugs } = await start(
@@ -386,15 +425,41 @@ function listeningContract(start: Start, make: () => MakeServer): void {
   });
 }
 
-async function startAt(make: MakeServer, host: string, port: number): Promise<void> {
-  const server = make({
-    http: async () => ({ status: 200 }),
-    upgrades: () => true,
-    socket: () => deafHandler,
-    frameBytesMax: 1,
-    sendBufferBytesMax: 1,
-    reportBug: () => undefined,
+/** For adapters that can share a port between processes; here two servers of one process do. */
+export function sharingContract(name: string, load: () => Promise<MakeServer>): void {
+  test(`[TR33] a shared port is served by all who share it and refused to who wants it alone: ${name}`, async () => {
+    const make = await load();
+    const answers = (text: string): Server => make({ ...SILENT, http: async () => ({ status: 200, body: text }) });
+    const [one, two, alone] = [answers('one'), answers('two'), answers('alone')];
+    const port = await freePort();
+    const where = { host: '127.0.0.1', port };
+    expect(await one.listen({ ...where, sharing: 'shared' })).toEqual({ port });
+    expect(await two.listen({ ...where, sharing: 'shared' })).toEqual({ port });
+    await expect(alone.listen(where)).rejects.toMatchObject({
+      name: 'StartRefused',
+      message: expect.stringContaining(`port ${port} is taken`),
+    });
+    const heard = async (): Promise<string> => (await ask(port)).body.toString();
+    const seen = new Set<string>();
+    await vi.waitFor(async () => expect([...seen.add(await heard())].toSorted()).toEqual(['one', 'two']));
+    one.stopListening();
+    for (let asked = 0; asked < 20; asked += 1) expect(await heard()).toBe('two');
+    await Promise.all([one, two, alone].map((server) => server.close()));
   });
+}
+
+/** Of a server that nobody talks to. */
+export const SILENT: ServerOptions = {
+  http: async () => ({ status: 404 }),
+  upgrades: () => true,
+  socket: () => deafHandler,
+  frameBytesMax: 1,
+  sendBufferBytesMax: 1,
+  reportBug: () => undefined,
+};
+
+async function startAt(make: MakeServer, host: string, port: number): Promise<void> {
+  const server = make(SILENT);
   try {
     await server.listen({ host, port });
   } finally {
@@ -502,6 +567,25 @@ function socketContract(start: Start): void {
     expect(await leave((peer) => peer.ws.close(4_000, 'bye'))).toEqual({ code: 4_000, reason: 'bye' });
     expect((await leave((peer) => peer.ws.close())).code).toBe(1_005);
     expect((await leave((peer) => peer.ws.terminate())).code).toBe(1_006);
+  });
+
+  test('[TR34] who counts hears the code of each socket once, whichever side closed it', async () => {
+    const seated = seats();
+    const codes: number[] = [];
+    const { port } = await start({ socket: seated.accept, socketClosed: (code) => codes.push(code) });
+    for (const close of [(peer: Peer) => peer.ws.close(4_000, 'bye'), (peer: Peer) => peer.ws.terminate()]) {
+      const peer = new Peer(port);
+      await peer.opened;
+      const seat = await seated.next();
+      close(peer);
+      await seat.whenClosed;
+    }
+    const peer = new Peer(port);
+    const seat = await seated.next();
+    seat.socket.close(4_001, 'away');
+    seat.socket.close(4_002, 'again');
+    await peer.closed;
+    expect(codes).toEqual([4_000, 1_006, 4_001]);
   });
 
   test('[TR24] a refusal thrown by a handler closes with its code; a bug closes with 1011 and is reported; others stay open', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { makeNodeServer } from '../../src/adapters/node-server.ts';
 import { loadUws } from '../../src/adapters/uws-server.ts';
 import type { MakeServer } from '../../src/kernel/transport/server.ts';
-import { serverContract, stallContract } from './server.contract.ts';
+import { SILENT, serverContract, sharingContract, stallContract } from './server.contract.ts';
 
 const adapters: readonly (readonly [name: string, load: () => Promise<MakeServer>])[] = [
   ['uWebSockets.js', loadUws],
@@ -13,6 +13,16 @@ const adapters: readonly (readonly [name: string, load: () => Promise<MakeServer
 for (const [name, load] of adapters) serverContract(name, load);
 describe.concurrent('stalls', () => {
   for (const [name, load] of adapters) stallContract(name, load);
+});
+
+sharingContract('uWebSockets.js', loadUws);
+
+test('[TR33] where a port cannot be shared, who wants to share it is refused by name: node:http and ws', async () => {
+  const server = makeNodeServer(SILENT);
+  await expect(server.listen({ host: '127.0.0.1', port: 0, sharing: 'shared' })).rejects.toMatchObject({
+    name: 'StartRefused',
+    message: expect.stringContaining('uWebSockets.js'),
+  });
 });
 
 test.each(['uws', 'node'])('[TR30] after close nothing keeps the process alive: %s', async (name) => {

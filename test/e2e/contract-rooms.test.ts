@@ -24,11 +24,13 @@ describe('GET /rooms', () => {
     const newestFirst = Array.from({ length: 21 }, (_, n) => String(20 - n));
     const query = `roomId^"${prefix}"`;
     const first = await list({ query });
-    expect(Object.keys(first)).toEqual(['nextCursor', 'data']);
+    expect(Object.keys(first)).toEqual(['nextCursor', 'nextPage', 'data']);
     expect(suffixes(first, prefix)).toEqual(newestFirst.slice(0, 20));
     expect(first.data[0]).toEqual(await read(`${prefix}20`));
     const second = await list({ query, startingAfter: first.nextCursor });
     expect([suffixes(second, prefix), second.nextCursor]).toEqual([['0'], null]);
+    expect(Object.keys(second)).toEqual(['nextCursor', 'data']);
+    expect((await call(`GET ${first.nextPage.slice('/v2'.length)}`)).json).toEqual(second);
     expect((await list({ query, limit: '1' })).data).toHaveLength(1);
     const all = await list({ query, limit: '100' });
     expect([suffixes(all, prefix), all.nextCursor]).toEqual([newestFirst, null]);

@@ -123,12 +123,12 @@ describe('reading and filling Storage', () => {
     [
       'a file without a name',
       node('LiveObject', { a: node('LiveFile', { ...FILE, name: undefined }) }),
-      "'/data/a/data' must have required",
+      "Missing key '/data/a/data/name'.",
     ],
     [
       'a file of another id',
       node('LiveObject', { a: node('LiveFile', { ...FILE, id: 'fl_x' }) }),
-      "'/data/a/data/id' must match",
+      "'/data/a/data/id' must be fl_ and 21 letters",
     ],
     [
       'a node inside plain JSON',

@@ -7,7 +7,7 @@ import { Liveblocks } from '@liveblocks/node';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { freePort } from '../support/e2e/free-port.ts';
-import { build, ServerProcess } from '../support/e2e/process.ts';
+import { aServerProcess, build, type ServerProcess } from '../support/e2e/process.ts';
 import { isExternal } from '../support/e2e/server.ts';
 import { until } from '../support/e2e/until.ts';
 import { aDataDir, usePostgres } from '../support/postgres.ts';
@@ -28,7 +28,7 @@ async function started(
   settings: Readonly<Record<string, string>>,
 ): Promise<{ server: ServerProcess; port: number; backend: Liveblocks }> {
   const port = await freePort();
-  const server = new ServerProcess({ ...KEYS, PORT: String(port), ...settings });
+  const server = aServerProcess({ ...KEYS, PORT: String(port), ...settings });
   await server.ready(port);
   const { secretKey } =
     settings.SECRET_KEY === ''
@@ -65,11 +65,11 @@ describe.skipIf(isExternal)('the process', () => {
   test('[E2E-P2] a second process on the same folder or port ends with one clear sentence, and the first one goes on', async () => {
     const DATA_DIR = await aFolder();
     const first = await started({ DATA_DIR });
-    const sameFolder = new ServerProcess({ ...KEYS, PORT: String(await freePort()), DATA_DIR });
+    const sameFolder = aServerProcess({ ...KEYS, PORT: String(await freePort()), DATA_DIR });
     expect((await sameFolder.exited).code).not.toBe(0);
     expect(sentences(sameFolder.output)).toEqual([expect.stringContaining(DATA_DIR)]);
 
-    const samePort = new ServerProcess({
+    const samePort = aServerProcess({
       ...KEYS,
       PORT: String(first.port),
       DATA_DIR: await aFolder(),
@@ -85,7 +85,7 @@ describe.skipIf(isExternal)('the process', () => {
     ['a secret key of the wrong form', { SECRET_KEY: 'secret' }, 'SECRET_KEY'],
     ['production without keys', { NODE_ENV: 'production', ...NO_KEYS }, 'SECRET_KEY'],
   ])('[E2E-P3] %s refuses to start, naming the setting', async (_, settings, name) => {
-    const server = new ServerProcess({ ...KEYS, PORT: String(await freePort()), DATA_DIR: await aFolder(), ...settings });
+    const server = aServerProcess({ ...KEYS, PORT: String(await freePort()), DATA_DIR: await aFolder(), ...settings });
     expect((await server.exited).code).not.toBe(0);
     expect(sentences(server.output)).toEqual([expect.stringContaining(name)]);
   });

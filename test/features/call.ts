@@ -93,9 +93,9 @@ export function aDoor(rooms: readonly string[], replies: { readonly [type in Com
       asked.push([roomId, command]);
       return replies[command.type] ?? null;
     },
-    askIfAwake(roomId, command) {
+    async askIfAwake(roomId, command) {
       told.push([roomId, command]);
-      return rooms.includes(roomId) ? Promise.resolve(replies[command.type] ?? null) : null;
+      return rooms.includes(roomId) ? { reply: replies[command.type] ?? null } : null;
     },
     tellIfAwake: (roomId, command) => void told.push([roomId, command]),
   };

@@ -8,12 +8,15 @@ import { isDeepStrictEqual } from 'node:util';
 import { Liveblocks } from '@liveblocks/node';
 import { Dice } from '../fuzz/dice.ts';
 import type { TestServer } from '../support/e2e/server.ts';
+import { type Content, contentOf, idsIn, idsOfRooms, makeRoom } from '../support/writing/place.ts';
+import { RawWriter } from '../support/writing/raw-writer.ts';
+import { SdkWriter } from '../support/writing/sdk-writer.ts';
+import { keepWriting, type Writer } from '../support/writing/writers.ts';
+import { PlainTypist, SdkTypist, YdocBackEnd } from '../support/writing/yjs-writers.ts';
+import { BackEnd } from './back-end.ts';
 import { Ledger, type Verdict } from './ledger.ts';
-import { type Content, contentOf, idsIn, idsOfRooms, makeRoom } from './place.ts';
+import { PersistentBackEnd } from './persistent-back-end.ts';
 import { KilledServer, type KillMode } from './server-process.ts';
-import { RawWriter, SdkWriter } from './storage-writers.ts';
-import { BackEnd, keepWriting, type Writer } from './writers.ts';
-import { PlainTypist, SdkTypist, YdocBackEnd } from './yjs-writers.ts';
 
 export interface Round extends Verdict {
   readonly round: number;
@@ -107,7 +110,7 @@ export class KillRun {
       const deps = { server: this.#server, ledger, roomId, nextId };
       writers.push(await RawWriter.enter(deps, 'faithful'), await SdkWriter.enter(deps, 'sdk'));
       if (index === 0) writers.push(await RawWriter.enter(deps, 'forgetful'), new BackEnd(deps, { roomPrefix }));
-      else writers.push(await SdkWriter.enter(deps, 'other'));
+      else writers.push(await SdkWriter.enter(deps, 'other'), new PersistentBackEnd(deps, { roomPrefix }));
       writers.push(await PlainTypist.enter(deps), await SdkTypist.enter(deps), new YdocBackEnd(deps));
     }
   }
@@ -115,7 +118,7 @@ export class KillRun {
   async #killUnder(writers: readonly Writer[], dice: Dice, mode: KillMode): Promise<{ kills: number; restartMs: number }> {
     let isOver = false;
     const writing = Promise.all(
-      writers.map((writer, index) => keepWriting(writer, new Dice(dice.below(2 ** 31) + index), () => isOver)),
+      writers.map((writer, index) => keepWriting(writer, new Dice(dice.below(2 ** 31) + index), { isOver: () => isOver })),
     );
     try {
       await sleep(LOAD_MS_MIN + dice.below(LOAD_MS_MAX - LOAD_MS_MIN));

@@ -3,13 +3,13 @@
  * the processes that descend from it, by their ids.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../support/e2e/free-port.ts';
 import { until } from '../support/e2e/until.ts';
+import { descendantsOf, isRunning, type Process } from '../support/process-tree.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 const READY_TIMEOUT_MS = 60_000;
@@ -128,37 +128,5 @@ function kill(pid: number): void {
     process.kill(pid, 'SIGKILL');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // gone already
-  }
-}
-
-interface Process {
-  readonly pid: number;
-  readonly parent: number;
-  readonly state: string;
-  /** When it started, in the kernel's ticks: tells it from a later one with the same id. */
-  readonly started: string;
-}
-
-/** All processes that descend from this one. */
-function descendantsOf(ancestor: number): Process[] {
-  const all = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (processOf(Number(name)) ?? []) : []));
-  const childrenOf = (pid: number): Process[] =>
-    all.filter(({ parent }) => parent === pid).flatMap((child) => [child, ...childrenOf(child.pid)]);
-  return childrenOf(ancestor);
-}
-
-function isRunning({ pid, started }: Process): boolean {
-  const now = processOf(pid);
-  return now !== null && now.started === started && now.state !== 'Z';
-}
-
-/** Null when there is no such process. */
-function processOf(pid: number): Process | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' '); // the name before may hold anything
-    return { pid, state: fields[0]!, parent: Number(fields[1]), started: fields[19]! };
-  } catch {
-    return null;
   }
 }

@@ -40,7 +40,10 @@ function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: nu
     rooms: {
       ask: (_, command) => new Promise((answer) => asked.push({ command, answer })),
       tell: (_, command) => void told.push(command) === undefined,
+      locationOf: () => null,
     },
+    elsewhere: { deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
+    chance: () => 0.5,
     admit: () =>
       new Promise((resolve, reject) =>
         doors.push({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { asIncarnation, asRoomId } from '../../src/base/ids.ts';
+import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import type { JournalEntry } from '../../src/kernel/persistence/journal.ts';
@@ -27,8 +27,7 @@ function stored(over: {
     journal: { append: async () => 'committed' as const, readAfter: async () => entries, trim: async () => undefined },
     snapshots: { load: async () => snapshot, save: async () => 'saved' as const },
     ownership: { incarnation: asIncarnation('w'), claim: async () => claim, release: async () => undefined },
-    deliver: () => undefined,
-    closeSessions: () => undefined,
+    sessions: { deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
     mayAnswer: () => true,
     log: silentLog,
     policy: {
@@ -91,7 +90,9 @@ test('[SN-R7] no such room, a room that is gone, and a room of another worker ar
   const load = (over: Parameters<typeof stored>[0]) => loadRoom(stored(over), ROOM, () => undefined);
   await expect(load({ stream: null })).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND' });
   await expect(load({ claim: { refused: 'gone' } })).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND' });
-  await expect(load({ claim: { refused: 'owned', by: asIncarnation('x') } })).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+  await expect(load({ claim: { refused: 'owned', by: asIncarnation('x'), at: asWorkerAddress('x:1') } })).rejects.toMatchObject({
+    code: 'ROOM_MOVED',
+  });
 });
 
 const SCHEMA = { id: 's@1', body: 'type Storage { a?: number }', at: { stream: 5, epoch: 1, decision: 4 } };

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import * as Y from 'yjs';
-import { asIncarnation, asRoomId } from '../../src/base/ids.ts';
+import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { sha256Base64 } from '../../src/base/sha256.ts';
+import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { SnapshotSave } from '../../src/kernel/persistence/snapshots.ts';
 import { decodeRecords } from '../../src/room/journal-record.ts';
@@ -24,6 +25,7 @@ function anActor(policy: Partial<RoomPolicy> = {}) {
   const releases: unknown[] = [];
   const sent: string[] = [];
   const closed: { to: readonly string[]; code: string }[] = [];
+  const claims: (Claim | Refusal)[] = [];
   let lost = 0;
   const lease = { holds: true };
   const room = emptyRoom(asRoomId('room'), { from: 1, to: 1_001 });
@@ -44,11 +46,14 @@ function anActor(policy: Partial<RoomPolicy> = {}) {
       },
       ownership: {
         incarnation: asIncarnation('w'),
-        claim: async () => ({ refused: 'gone' }),
+        claim: async () => claims.shift() ?? { refused: 'gone' },
         release: async (_, options) => void releases.push(options),
       },
-      deliver: (to, frames) => sent.push(...to.flatMap((session) => frames.map(({ data }) => `${session} ${data}`))),
-      closeSessions: (to, refusal) => void (to.length > 0 && closed.push({ to, code: refusal.code })),
+      sessions: {
+        deliver: (to, frames) => void sent.push(...to.flatMap((session) => frames.map(({ data }) => `${session} ${data}`))),
+        closeSessions: (to, refusal) => void (to.length > 0 && closed.push({ to, code: refusal.code })),
+        loseSessions: (to) => void (to.length > 0 && closed.push({ to, code: 'joins anew' })),
+      },
       mayAnswer: () => lease.holds,
       log: silentLog,
       policy: {
@@ -63,7 +68,7 @@ function anActor(policy: Partial<RoomPolicy> = {}) {
     },
     { room, ground: { stream: 5, epoch: 3, snapshotVersion: 0 }, onLost: () => (lost += 1) },
   );
-  return { actor, clock, appends, saves, trims, releases, sent, closed, room, lease, lost: () => lost };
+  return { actor, clock, appends, saves, trims, releases, sent, closed, claims, room, lease, lost: () => lost };
 }
 
 /** ann and bob, both with Storage; nothing of that waits for the journal. */
@@ -154,7 +159,7 @@ test('[GA4] a fenced append drops the room: nobody is told, REST callers may ret
   await expect(answer).rejects.toMatchObject({ code: 'ROOM_MOVED', retry: true });
   clock.turn();
   expect(sent).toEqual([]);
-  expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'ROOM_MOVED' }]);
+  expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'joins anew' }]);
   expect(world.lost()).toBe(1);
   expect(() => actor.act({ type: 'room.touch' })).toThrow(expect.objectContaining({ code: 'ROOM_MOVED' }));
 });
@@ -224,9 +229,10 @@ test('[SN-R3] stopping writes down what is decided, then gives the room up with 
   const { actor, appends, saves, releases, closed } = withPeople(anActor());
   actor.tell(set('ann', 1, 1));
   const stopped = actor.stop();
-  expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'SERVER_STOPPING' }]);
+  expect(closed).toEqual([]); // nobody is sent on before all is written down and given up
   appends[0]!.answer('committed');
   await stopped;
+  expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'joins anew' }]);
   expect(saves).toMatchObject([{ version: 1 }]);
   expect(releases).toEqual([{ epoch: 3, numbersNext: 3 }]);
 });
@@ -283,27 +289,64 @@ test('[GA10] a decision that breaks off half done drops the room: what the journ
   actor.tell(poison as unknown as Command);
   expect(room.version).toBe(0);
   expect(lost()).toBe(1);
-  expect(closed[0]).toEqual({ to: ['ann', 'bob'], code: 'ROOM_MOVED' });
+  expect(closed[0]).toEqual({ to: ['ann', 'bob'], code: 'joins anew' });
 });
 
-test('[GA11] a worker whose lease has lapsed answers nothing, not even what waited at the gate', async () => {
+test('[GA11] without a lease nothing that waits is told; who waits for an answer hears that it is not known', async () => {
   const { actor, appends, clock, lease, lost, sent } = withPeople(anActor());
   actor.tell(set('ann', 1, 1));
   const read = actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' });
   lease.holds = false; // the process was frozen; its timers have not run yet
   appends[0]!.answer('committed');
-  await expect(read).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+  await expect(read).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
   clock.turn();
   expect(sent).toEqual([]);
-  expect(lost()).toBe(1);
+  expect(lost()).toBe(0);
 });
 
-test('[GA12] nor does it decide anything new', () => {
-  const { actor, lease, lost, closed } = withPeople(anActor());
+test('[GA12] nor is anything decided but what is never written down: people go on seeing each other', () => {
+  const { actor, lease, lost, closed, clock, sent } = withPeople(anActor());
   lease.holds = false;
-  expect(() => actor.act({ type: 'users.list' })).toThrow(expect.objectContaining({ code: 'ROOM_MOVED' }));
+  expect(() => actor.act({ type: 'users.list' })).toThrow(expect.objectContaining({ code: 'DATABASE_UNAVAILABLE' }));
+  actor.tell({ type: 'presence.patch', from: id('bob'), data: { x: 1 }, targetActor: null });
+  clock.turn();
+  expect(sent).toEqual(['ann [{"type":100,"actor":2,"data":{"x":1}}]']);
+  actor.tell(set('ann', 1, 1));
+  expect(closed).toEqual([{ to: ['ann'], code: 'joins anew' }]);
+  expect(lost()).toBe(0);
+});
+
+test('[GA17] with a new lease the room goes on from memory when nobody else has claimed it: what waited is told', async () => {
+  const { actor, appends, clock, lease, lost, sent, claims } = withPeople(anActor());
+  actor.tell(set('ann', 1, 1));
+  lease.holds = false;
+  actor.suspend();
+  expect(await actor.resume()).toBe('not yet'); // without a lease
+  lease.holds = true;
+  expect(await actor.resume()).toBe('not yet'); // what is on its way to the journal comes first
+  claims.push({ stream: 5, epoch: 4, numbersFrom: 2_001 });
+  appends[0]!.answer('committed');
+  await settled();
+  await settled();
+  clock.turn();
+  expect(sent).toHaveLength(2);
+  expect(lost()).toBe(0);
+  actor.tell(set('ann', 2, 2));
+  expect(appends[1]!.entry).toMatchObject({ epoch: 4, version: 2 });
+});
+
+test.each([
+  ['claimed in between', { stream: 5, epoch: 5, numbersFrom: 2_001 }],
+  ['owned by another', { refused: 'owned', by: asIncarnation('x'), at: asWorkerAddress('x:1') }],
+  ['gone', { refused: 'gone' }],
+] as const)('[GA18] a room that was %s is lost instead, and told to nobody', async (_, claim) => {
+  const { actor, lost, sent, claims, closed } = withPeople(anActor());
+  actor.suspend();
+  claims.push(claim);
+  expect(await actor.resume()).toBe('resumed');
   expect(lost()).toBe(1);
-  expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'ROOM_MOVED' }]);
+  expect(sent).toEqual([]);
+  expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'joins anew' }]);
 });
 
 test('[GA13] while too much waits for the journal, changes are refused; presence, rights and leaving are not', () => {

@@ -80,7 +80,9 @@ test('[SE8] lost access closes a live session; changed access acts from the next
 });
 
 test('[SE9] a session that the room does not know is asked to come back', () => {
-  expect(() => say(aRoom(), { type: 'storage.fetch', from: id('ghost') })).toThrow(expect.objectContaining({ code: 'KICKED' }));
+  expect(() => say(aRoom(), { type: 'storage.fetch', from: id('ghost') })).toThrow(
+    expect.objectContaining({ code: 'ROOM_MOVED' }),
+  );
 });
 
 test('[SE10] who may no longer read Storage hears no more of it; a Yjs client, which came for nothing else, is sent away', () => {

@@ -62,3 +62,14 @@ function repeated(names: readonly string[]): string[] {
 function unknownIn(cited: string, known: ReadonlySet<string>): string[] {
   return cited.split(', ').filter((id) => !known.has(id));
 }
+
+/** Rows of the supplement's section 7 that a text names: `row 7`, `rows 7 and 9`, `rows 7 to 9`. */
+export function rowsNamedIn(text: string): Set<number> {
+  const rows = new Set<number>();
+  for (const [named] of text.matchAll(/\brows? \d+(?:(?:, | and | or | to )\d+)*/g)) {
+    for (const [, from, to] of named.matchAll(/(\d+) to (\d+)/g))
+      for (let row = Number(from); row <= Number(to); row += 1) rows.add(row);
+    for (const [row] of named.matchAll(/\d+/g)) rows.add(Number(row));
+  }
+  return rows;
+}

@@ -4,7 +4,7 @@ import { AppError, valueAtKey } from '../../base/errors.ts';
 import type { RoomId } from '../../base/ids.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { type BoundRoute, bindRoute, empty, json, routeFor } from '../../kernel/transport/route.ts';
-import { checkName, checkRoomId, NAME_LENGTHS } from '../../protocol/names.ts';
+import { checkName, checkRoomId, NAME_LENGTHS, ROOM_ID_LIMITS } from '../../protocol/names.ts';
 import type { ActiveUser, RoomDoor } from '../../room/shapes.ts';
 
 export interface LiveDeps {
@@ -18,7 +18,7 @@ const EVENT_BYTES_MAX = 1_048_576;
 const PRESENCE_SECONDS_DEFAULT = 60;
 const USER_INFO_LENGTH_MAX = 1_024; // serialised, as in a token
 
-const RoomParams = Type.Object({ roomId: Type.String() });
+const RoomParams = Type.Object({ roomId: Type.String({ 'x-limits': ROOM_ID_LIMITS }) });
 const AnyObject = Type.Unsafe<JsonObject>(Type.Object({}));
 
 const ActiveUsersReply = Type.Object({
@@ -34,13 +34,16 @@ const ActiveUsersReply = Type.Object({
 
 const PresenceBody = Type.Object(
   {
-    userId: Type.String(),
+    userId: Type.String({ 'x-limits': { minLength: 1, maxLength: NAME_LENGTHS.userId } }),
     data: AnyObject,
-    userInfo: Type.Object({
-      name: Type.Optional(Type.String({ minLength: 1 })),
-      avatar: Type.Optional(Type.String({ format: 'uri' })),
-      color: Type.Optional(Type.String()),
-    }),
+    userInfo: Type.Object(
+      {
+        name: Type.Optional(Type.String({ minLength: 1 })),
+        avatar: Type.Optional(Type.String({ format: 'uri' })),
+        color: Type.Optional(Type.String()),
+      },
+      { 'x-limits': { 'x-json-length-max': USER_INFO_LENGTH_MAX } },
+    ),
     ttl: Type.Optional(Type.Integer({ minimum: 2, maximum: 3_599, description: 'Seconds; 60 when left out.' })),
   },
   { additionalProperties: false },
@@ -58,10 +61,11 @@ export const activeUsersRoute = route({
   summary: 'List who is in a room, once for each connection',
   params: RoomParams,
   reply: ActiveUsersReply,
+  refuses: ['ROOM_NOT_FOUND'],
   async handle({ params }, { rooms, roomExists }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
-    const users = rooms.askIfAwake(roomId, { type: 'users.list' });
-    if (users !== null) return { data: (await users) as ActiveUser[] };
+    const users = await rooms.askIfAwake(roomId, { type: 'users.list' });
+    if (users !== null) return { data: users.reply as ActiveUser[] };
     if (!(await roomExists(roomId))) throw new AppError('ROOM_NOT_FOUND', { roomId });
     return { data: [] }; // it sleeps: nobody is there
   },
@@ -73,10 +77,12 @@ export const setPresenceRoute = route({
   needs: 'secret',
   tag,
   summary: 'Show a user in a room for some seconds',
+  once: 'room-if-keyed',
   params: RoomParams,
   body: PresenceBody,
   reply: empty(204),
-  async handle({ params, body }, { rooms }) {
+  refuses: ['ROOM_NOT_FOUND'],
+  async handle({ params, body, once }, { rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const userId = checkName(body.userId, 'userId', NAME_LENGTHS.userId);
     const info = body.userInfo as JsonObject;
@@ -88,6 +94,7 @@ export const setPresenceRoute = route({
       data: body.data,
       info,
       ttlMs: (body.ttl ?? PRESENCE_SECONDS_DEFAULT) * 1_000,
+      ...once,
     });
   },
 });
@@ -99,13 +106,16 @@ export const broadcastEventRoute = route({
   needs: 'secret',
   tag,
   summary: 'Send an event to all who are in a room',
+  once: 'room-if-keyed',
   params: RoomParams,
   body: json(Type.Unknown(), { bytesMax: EVENT_BYTES_MAX }),
   reply: empty(204),
-  async handle({ params, body }, { rooms, roomExists }) {
+  refuses: ['ROOM_NOT_FOUND'],
+  async handle({ params, body, once }, { rooms, roomExists }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     if (!(await roomExists(roomId))) throw new AppError('ROOM_NOT_FOUND', { roomId });
-    await rooms.askIfAwake(roomId, { type: 'event.broadcast', from: null, event: body as Json }); // a sleeping room has nobody to hear it
+    // A sleeping room has nobody to hear it.
+    await rooms.askIfAwake(roomId, { type: 'event.broadcast', from: null, event: body as Json, ...once });
   },
 });
 

@@ -6,7 +6,7 @@
  * of a journal append; the other way round the two would wait for each other.
  */
 import { AppError, missingKey, valueAtKey } from '../../base/errors.ts';
-import { asRoomPk, type RoomId, type RoomPk } from '../../base/ids.ts';
+import { asRoomPk, type RoomId, type RoomPk, type WorkerAddress } from '../../base/ids.ts';
 import { isUniqueViolation, joinSql, named, type Query, type Sql, sql } from '../../kernel/persistence/sql.ts';
 import type { RoomAccesses } from '../../protocol/permissions.ts';
 import type { NewRoomFields, Position, RoomClause, RoomFilter } from './rules.ts';
@@ -153,6 +153,16 @@ export interface RoomAtEntry {
 export async function findRoomForEntry(db: Sql, roomId: RoomId): Promise<RoomAtEntry | null> {
   const [room] = await db.query(named('room for entry', sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId}`));
   return room === undefined ? null : atEntry(room);
+}
+
+/** Where the worker is that owns the room under a valid lease; null when nobody does. */
+export async function findOwnerAddress(db: Sql, roomId: RoomId): Promise<WorkerAddress | null> {
+  const query = sql<{ address: WorkerAddress }>`
+    select w.address
+      from rooms r join actor_owner o on o.stream = r.pk join worker_lease w on w.incarnation = o.owner
+     where r.id = ${roomId} and w.fenced_at is null and w.lease_until > clock_timestamp()`;
+  const [owner] = await db.query(named('room owner', query));
+  return owner?.address ?? null;
 }
 
 /** Makes the room that somebody enters for the first time: private, so that only tokens that name it open it (supplement 1.10). */

@@ -25,6 +25,7 @@ import {
   fieldsOfNew,
   filterOf,
   newRoomOfUpsert,
+  pathOfPage,
   positionAt,
   touchesAccesses,
 } from './rules.ts';
@@ -66,7 +67,10 @@ export const listRoomsRoute = route({
     const found = await listRooms(db, { filter, after, limit: query.limit + 1 }); // one more tells whether another page follows
     const page = found.slice(0, query.limit);
     const last = found.length > query.limit ? page.at(-1) : undefined;
-    return { nextCursor: last === undefined ? null : cursorAfter(last, filter), data: page.map(roomOf) };
+    const data = page.map(roomOf);
+    if (last === undefined) return { nextCursor: null, data };
+    const nextCursor = cursorAfter(last, filter);
+    return { nextCursor, nextPage: pathOfPage(query, nextCursor), data };
   },
 });
 
@@ -76,9 +80,11 @@ export const createRoomRoute = route({
   needs: 'secret',
   tag,
   summary: 'Create a room',
+  once: 'transaction',
   query: CreateQuery,
   body: CreateRoomBody,
   reply: RoomReply,
+  refuses: ['ROOM_ALREADY_EXISTS'],
   async handle({ query, body }, { db, nowMs }) {
     const id = checkRoomId(body.id, 'id');
     const fields = fieldsOfNew(body);
@@ -98,6 +104,7 @@ export const getRoomRoute = route({
   summary: 'Get a room',
   params: RoomParams,
   reply: RoomReply,
+  refuses: ['ROOM_NOT_FOUND'],
   async handle({ params }, { db }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const room = await findRoom(db, roomId);
@@ -112,15 +119,17 @@ export const updateRoomRoute = route({
   needs: 'secret',
   tag,
   summary: 'Update a room; null removes',
+  once: 'transaction',
   params: RoomParams,
   body: UpdateRoomBody,
   reply: RoomReply,
-  async handle({ params, body }, { db, accessesChanged }) {
+  refuses: ['ROOM_NOT_FOUND'],
+  async handle({ params, body, afterCommit }, { db, accessesChanged }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     checkUpdate(body);
     const room = await changeRoom(db, roomId, (before) => fieldsAfter(before, body));
     if (room === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
-    if (touchesAccesses(body)) accessesChanged(roomId);
+    if (touchesAccesses(body)) afterCommit(() => accessesChanged(roomId));
     return roomOf(room);
   },
 });
@@ -131,12 +140,13 @@ export const deleteRoomRoute = route({
   needs: 'secret',
   tag,
   summary: 'Delete a room for good',
+  once: 'transaction',
   params: RoomParams,
   reply: empty(204),
-  async handle({ params }, { db, rooms }) {
+  async handle({ params, afterCommit }, { db, rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     if (await deleteRoom(db, roomId))
-      rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_NOT_FOUND', facts: { roomId } });
+      afterCommit(() => rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_NOT_FOUND', facts: { roomId } }));
   },
 });
 
@@ -148,6 +158,7 @@ export const prewarmRoomRoute = route({
   summary: 'Wake a room before somebody enters it',
   params: RoomParams,
   reply: empty(204),
+  refuses: ['ROOM_NOT_FOUND'],
   async handle({ params }, { rooms }) {
     await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'room.touch' });
   },
@@ -159,19 +170,20 @@ export const upsertRoomRoute = route({
   needs: 'secret',
   tag,
   summary: 'Update a room, or create it',
+  once: 'transaction',
   params: RoomParams,
   body: UpsertRoomBody,
   reply: RoomReply,
-  async handle({ params, body }, { db, nowMs, accessesChanged }) {
+  async handle({ params, body, afterCommit }, { db, nowMs, accessesChanged }) {
     const id = checkRoomId(params.roomId, 'roomId');
     const fields = newRoomOfUpsert(body);
     const room = await upsertRoom(db, {
       id,
       nowIso: isoFromMs(nowMs()),
       fields,
-      change: (before) => fieldsAfter(before, body.update),
+      change: (before) => fieldsAfter(before, body.update, 'update.'),
     });
-    if (touchesAccesses(body.update)) accessesChanged(id);
+    if (touchesAccesses(body.update)) afterCommit(() => accessesChanged(id));
     return roomOf(room);
   },
 });
@@ -182,15 +194,17 @@ export const updateRoomIdRoute = route({
   needs: 'secret',
   tag,
   summary: 'Give a room another ID',
+  once: 'transaction',
   params: RoomParams,
   body: UpdateRoomIdBody,
   reply: RoomReply,
-  async handle({ params, body }, { db, rooms }) {
+  refuses: ['ROOM_NOT_FOUND', 'ROOM_ALREADY_EXISTS'],
+  async handle({ params, body, afterCommit }, { db, rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const newRoomId = checkRoomId(body.newRoomId, 'newRoomId');
     if (newRoomId === roomId) throw valueAtKey('newRoomId', 'must differ from the present ID');
     const room = await renameRoom(db, { roomId, newRoomId });
-    rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_ID_CHANGED', facts: { newRoomId } });
+    afterCommit(() => rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_ID_CHANGED', facts: { newRoomId } }));
     return roomOf(room);
   },
 });
@@ -201,19 +215,18 @@ export const updateOrganizationRoute = route({
   needs: 'secret',
   tag,
   summary: 'Move a room to another organisation',
+  once: 'transaction',
   params: RoomParams,
   body: UpdateOrganizationBody,
   reply: RoomReply,
-  async handle({ params, body }, { db, rooms }) {
+  refuses: ['ROOM_NOT_FOUND'],
+  async handle({ params, body, afterCommit }, { db, rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const to = checkName(body.toOrganizationId, 'toOrganizationId', NAME_LENGTHS.organizationId);
     const from = checkName(body.fromOrganizationId, 'fromOrganizationId', NAME_LENGTHS.organizationId);
     const room = await moveRoom(db, { roomId, from, to });
-    rooms.tellIfAwake(roomId, {
-      type: 'room.close',
-      code: 'KICKED',
-      facts: { reason: 'The room moved to another organisation.' },
-    });
+    const facts = { reason: 'The room moved to another organisation.' };
+    afterCommit(() => rooms.tellIfAwake(roomId, { type: 'room.close', code: 'KICKED', facts }));
     return roomOf(room);
   },
 });

@@ -25,8 +25,8 @@ export interface NewRoomFields extends RoomFields {
   readonly organizationId: string;
 }
 
-/** The fields of a room to be made. @throws AppError UNPROCESSABLE_ENTITY naming the key. */
-export function fieldsOfNew(creation: RoomCreation): NewRoomFields {
+/** The fields of a room to be made. @throws AppError UNPROCESSABLE_ENTITY naming the key, `within` before it. */
+export function fieldsOfNew(creation: RoomCreation, within = ''): NewRoomFields {
   const {
     organizationId = DEFAULT_ORGANIZATION,
     defaultAccesses,
@@ -35,30 +35,30 @@ export function fieldsOfNew(creation: RoomCreation): NewRoomFields {
     groupsAccesses = {},
   } = creation;
   return {
-    organizationId: checkName(organizationId, 'organizationId', NAME_LENGTHS.organizationId),
-    ...fieldsAfter(BLANK, { defaultAccesses, metadata, usersAccesses, groupsAccesses }),
+    organizationId: checkName(organizationId, `${within}organizationId`, NAME_LENGTHS.organizationId),
+    ...fieldsAfter(BLANK, { defaultAccesses, metadata, usersAccesses, groupsAccesses }, within),
   };
 }
 
 /**
  * The fields of a room after an update: null removes, what is not named stays (contract, Rooms rule 3; supplement 7, rows 27–33).
- * @throws AppError UNPROCESSABLE_ENTITY naming the key; the limits count what would be there afterwards.
+ * @throws AppError UNPROCESSABLE_ENTITY naming the key, `within` before it; the limits count what would be there afterwards.
  */
-export function fieldsAfter(room: RoomFields, update: RoomUpdate): RoomFields {
+export function fieldsAfter(room: RoomFields, update: RoomUpdate, within = ''): RoomFields {
   const { defaultAccesses } = update;
   const { metadataMax, metadataKeyLengthMax, accessesMax, accessIdLengthMax } = ROOM_LIMITS;
   const accesses = { entriesMax: accessesMax, nameLengthMax: accessIdLengthMax, check: checkScopeSet };
   return {
     defaultAccesses:
-      defaultAccesses === undefined ? room.defaultAccesses : checkScopeSet(defaultAccesses ?? [], 'defaultAccesses'),
+      defaultAccesses === undefined ? room.defaultAccesses : checkScopeSet(defaultAccesses ?? [], `${within}defaultAccesses`),
     metadata: entriesAfter(room.metadata, update.metadata, {
-      key: 'metadata',
+      key: `${within}metadata`,
       entriesMax: metadataMax,
       nameLengthMax: metadataKeyLengthMax,
       check: checkMetadataValue,
     }),
-    usersAccesses: entriesAfter(room.usersAccesses, update.usersAccesses, { key: 'usersAccesses', ...accesses }),
-    groupsAccesses: entriesAfter(room.groupsAccesses, update.groupsAccesses, { key: 'groupsAccesses', ...accesses }),
+    usersAccesses: entriesAfter(room.usersAccesses, update.usersAccesses, { key: `${within}usersAccesses`, ...accesses }),
+    groupsAccesses: entriesAfter(room.groupsAccesses, update.groupsAccesses, { key: `${within}groupsAccesses`, ...accesses }),
   };
 }
 
@@ -68,8 +68,8 @@ export function fieldsAfter(room: RoomFields, update: RoomUpdate): RoomFields {
  */
 export function newRoomOfUpsert({ update, create }: RoomUpsert): NewRoomFields | null {
   const defaultAccesses = create?.defaultAccesses ?? update.defaultAccesses ?? null;
-  const room = fieldsOfNew({ ...create, defaultAccesses: defaultAccesses ?? [] });
-  const fields = { ...room, ...fieldsAfter(room, update) };
+  const room = fieldsOfNew({ ...create, defaultAccesses: create?.defaultAccesses ?? [] }, 'create.');
+  const fields = { ...room, ...fieldsAfter(room, update, 'update.') };
   return defaultAccesses === null ? null : fields;
 }
 
@@ -103,10 +103,13 @@ const METADATA_PARAMETER = 'metadata.';
 
 /** @throws AppError UNPROCESSABLE_ENTITY naming the parameter, and the column for `query`. */
 export function filterOf(parameters: Readonly<Record<string, unknown>>): RoomFilter {
+  const { organizationId, tenantId } = parameters;
+  if (organizationId !== undefined && tenantId !== undefined)
+    throw valueAtKey('tenantId', 'is the older name of organizationId; give one of the two');
   const text = (key: string) => (parameters[key] === undefined ? null : checkText(parameters[key], key));
   const older = Object.keys(parameters).filter((key) => key.startsWith(METADATA_PARAMETER));
   return {
-    organizationId: text('organizationId'),
+    organizationId: text('organizationId') ?? text('tenantId'),
     userId: text('userId'),
     groupIds:
       text('groupIds')
@@ -133,6 +136,13 @@ export interface Position {
 /** Cursors hold a hash of the filter, so that one is not used on another list (supplement 4.4 row 14). */
 export function cursorAfter({ createdAt, pk }: Position, filter: RoomFilter): string {
   return Buffer.from(JSON.stringify([createdAt, pk, hashOf(filter)])).toString('base64url');
+}
+
+/** Where the next page is, as the older listing says it: a path, with all that was asked for. */
+export function pathOfPage(parameters: Readonly<Record<string, unknown>>, cursor: string): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries({ ...parameters, startingAfter: cursor })) query.set(name, String(value));
+  return `/v2/rooms?${query}`;
 }
 
 /** @throws AppError UNPROCESSABLE_ENTITY naming `startingAfter`. */

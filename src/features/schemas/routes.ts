@@ -64,8 +64,10 @@ export const createSchemaRoute = route({
   needs: 'secret',
   tag,
   summary: 'Create a schema, version 1',
+  once: 'transaction',
   body: CreateSchemaBody,
   reply: SchemaReply,
+  refuses: ['RESOURCE_ALREADY_EXISTS', 'INVALID_SCHEMA'],
   async handle({ body }, { db, nowMs }) {
     const name = checkSchemaName(body.name);
     return documentOf(await createSchema(db, { name, body: checkSchemaBody(body.body), nowIso: isoFromMs(nowMs()) }));
@@ -80,6 +82,7 @@ export const getSchemaRoute = route({
   summary: 'Get a schema',
   params: SchemaParams,
   reply: SchemaReply,
+  refuses: ['SCHEMA_NOT_FOUND'],
   async handle({ params }, { db }) {
     return documentOf(await findSchema(db, schemaIdOf(params.schemaId)));
   },
@@ -91,9 +94,11 @@ export const updateSchemaRoute = route({
   needs: 'secret',
   tag,
   summary: 'Add a version to a schema that no room uses',
+  once: 'transaction',
   params: SchemaParams,
   body: UpdateSchemaBody,
   reply: SchemaReply,
+  refuses: ['SCHEMA_NOT_FOUND', 'SCHEMA_FROZEN', 'INVALID_SCHEMA'],
   async handle({ params, body }, { db, nowMs }) {
     const text = checkSchemaBody(body.body);
     return documentOf(await addVersion(db, { id: schemaIdOf(params.schemaId), body: text, nowIso: isoFromMs(nowMs()) }));
@@ -106,8 +111,10 @@ export const deleteSchemaRoute = route({
   needs: 'secret',
   tag,
   summary: 'Delete a version of a schema that no room uses',
+  once: 'transaction',
   params: SchemaParams,
   reply: empty(200),
+  refuses: ['SCHEMA_NOT_FOUND', 'SCHEMA_FROZEN'],
   async handle({ params }, { db }) {
     await deleteSchema(db, schemaIdOf(params.schemaId));
   },
@@ -121,6 +128,7 @@ export const getRoomSchemaRoute = route({
   summary: 'Get the schema attached to a room',
   params: RoomParams,
   reply: SchemaReply,
+  refuses: ['ROOM_NOT_FOUND', 'SCHEMA_NOT_FOUND'],
   async handle({ params }, { db }) {
     return documentOf(await findSchemaOfRoom(db, checkRoomId(params.roomId, 'roomId')));
   },
@@ -132,9 +140,11 @@ export const attachSchemaRoute = route({
   needs: 'secret',
   tag,
   summary: 'Attach a schema that the Storage of the room matches, in place of another one',
+  once: 'reservation',
   params: RoomParams,
   body: AttachBody,
   reply: AttachReply,
+  refuses: ['ROOM_NOT_FOUND', 'SCHEMA_NOT_FOUND', 'SCHEMA_NOT_COMPATIBLE'],
   async handle({ params, body }, { db, rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const schema = await findSchema(db, schemaIdOf(body.schema));
@@ -158,12 +168,14 @@ export const detachSchemaRoute = route({
   needs: 'secret',
   tag,
   summary: 'Detach the schema from a room',
+  once: 'transaction',
   params: RoomParams,
   reply: empty(200),
-  async handle({ params }, { db, rooms }) {
+  refuses: ['ROOM_NOT_FOUND', 'SCHEMA_NOT_FOUND'],
+  async handle({ params, afterCommit }, { db, rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const upTo = await detachSchema(db, roomId);
-    rooms.tellIfAwake(roomId, { type: 'schema.detach', upTo });
+    afterCommit(() => rooms.tellIfAwake(roomId, { type: 'schema.detach', upTo }));
   },
 });
 

@@ -1,5 +1,6 @@
 /** Schemas as they go over the wire (contract, Schema; supplement 2.11 and 3.4). What a name and a body may be is checked in `rules.ts`. */
 import Type from 'typebox';
+import { ROOM_ID_LIMITS } from '../../protocol/names.ts';
 
 export const SchemaReply = Type.Object({
   id: Type.String({ description: '`<name>@<version>`' }),
@@ -20,7 +21,13 @@ export const SchemaPage = Type.Object({
 const Body = Type.Unknown({ description: 'The text of the schema, a string of at most 65,536 characters.' });
 
 export const CreateSchemaBody = Type.Object(
-  { name: Type.String({ description: '1 to 64 lower-case letters, digits and dashes.' }), body: Body },
+  {
+    name: Type.String({
+      description: 'Lower-case letters, digits and dashes.',
+      'x-limits': { minLength: 1, maxLength: 64, pattern: '^[a-z0-9-]+$' },
+    }),
+    body: Body,
+  },
   { additionalProperties: false },
 );
 
@@ -28,7 +35,7 @@ export const UpdateSchemaBody = Type.Object({ body: Body }, { additionalProperti
 
 export const SchemaParams = Type.Object({ schemaId: Type.String({ description: '`<name>@<version>`' }) });
 
-export const RoomParams = Type.Object({ roomId: Type.String() });
+export const RoomParams = Type.Object({ roomId: Type.String({ 'x-limits': ROOM_ID_LIMITS }) });
 
 export const ListQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),

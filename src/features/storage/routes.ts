@@ -4,12 +4,13 @@
  * Documents leave as the text that the room made of them: reading them again to write them again would double the cost of the largest answers.
  */
 import Type from 'typebox';
-import { AppError, missingKey, valueAtKey } from '../../base/errors.ts';
+import { AppError, valueAtKey } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { type BoundRoute, bindRoute, bytes, empty, json, routeFor } from '../../kernel/transport/route.ts';
-import { checkRoomId } from '../../protocol/names.ts';
+import { checkRoomId, ROOM_ID_LIMITS } from '../../protocol/names.ts';
 import { checkOps, type Op, type SerializedCrdt } from '../../protocol/storage-ops.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
+import { DOCUMENT_LIMITS, readDocument } from '../../room/storage/lson-reader.ts';
 import { checkPatch, PATCH_OPERATIONS_MAX, PatchOperation } from '../../room/storage/patch.ts';
 
 export interface StorageDeps {
@@ -18,16 +19,12 @@ export interface StorageDeps {
   readonly typeKey: string;
 }
 
-/** Documents are larger and deeper than other bodies: a node is two levels of JSON, and its keys are content. */
-const DOCUMENT_LIMITS = { bytesMax: 10_485_760, depthMax: 130, keysMax: 500_000 } as const;
 /** Messages of one send-message; the SDK sends one. */
 const MESSAGES_MAX = 1_000;
 /** The one message that is taken over REST: Storage ops (protocol 4.1). */
 const UPDATE_STORAGE = 201 as const;
-/** Names of the kind that are taken whatever `typeKey` is. */
-const TYPE_KEYS = ['serviceType', 'liveblocksType'] as const;
 
-const RoomParams = Type.Object({ roomId: Type.String() });
+const RoomParams = Type.Object({ roomId: Type.String({ 'x-limits': ROOM_ID_LIMITS }) });
 const DocumentBody = Type.Object({ data: Type.Object({}) }, { description: 'A node of the kind LiveObject, in plain LSON.' });
 const PatchBody = Type.Array(PatchOperation, { maxItems: PATCH_OPERATIONS_MAX, description: 'A JSON Patch (RFC 6902).' });
 const MessagesBody = Type.Object({
@@ -51,6 +48,7 @@ export const getStorageRoute = route({
   params: RoomParams,
   query: Type.Object({ format: Type.Optional(Type.Union([Type.Literal('plain-lson'), Type.Literal('json')])) }),
   reply: bytes('application/json; charset=utf-8'),
+  refuses: ['ROOM_NOT_FOUND'],
   async handle({ params, query }, { rooms, typeKey }) {
     const format = query.format ?? 'plain-lson';
     return utf8(await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'storage.read', format, typeKey }));
@@ -63,14 +61,16 @@ export const initializeStorageRoute = route({
   needs: 'secret',
   tag,
   summary: 'Fill an empty Storage; clients reconnect',
+  once: 'room',
   params: RoomParams,
   body: json(DocumentBody, DOCUMENT_LIMITS),
   reply: bytes('application/json; charset=utf-8'),
-  async handle({ params, body }, { rooms, typeKey }) {
+  refuses: ['ROOM_NOT_FOUND', 'CANNOT_UPDATE_EXISTING_STORAGE'],
+  async handle({ params, body, once }, { rooms, typeKey }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const root = body as unknown as JsonObject;
-    checkRoot(root);
-    return utf8(await rooms.ask(roomId, { type: 'storage.initialize', root, typeKey }));
+    readDocument(root); // a document that is none is refused before anybody asks for the room (supplement 7)
+    return utf8(await rooms.ask(roomId, { type: 'storage.initialize', root, typeKey, ...once }));
   },
 });
 
@@ -80,10 +80,12 @@ export const deleteStorageRoute = route({
   needs: 'secret',
   tag,
   summary: 'Empty the Storage; clients reconnect',
+  once: 'room',
   params: RoomParams,
   reply: empty(200),
-  async handle({ params }, { rooms }) {
-    await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'storage.delete' });
+  refuses: ['ROOM_NOT_FOUND'],
+  async handle({ params, once }, { rooms }) {
+    await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'storage.delete', ...once });
   },
 });
 
@@ -93,12 +95,14 @@ export const patchStorageRoute = route({
   needs: 'secret',
   tag,
   summary: 'Change the Storage by a JSON Patch, whole or not at all',
+  once: 'room',
   params: RoomParams,
   body: json(PatchBody, DOCUMENT_LIMITS),
   reply: empty(200),
-  async handle({ params, body }, { rooms }) {
+  refuses: ['ROOM_NOT_FOUND', 'INVALID_STORAGE_MUTATION_REQUEST'],
+  async handle({ params, body, once }, { rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
-    await rooms.ask(roomId, { type: 'storage.patch', operations: checkPatch(body) });
+    await rooms.ask(roomId, { type: 'storage.patch', operations: checkPatch(body), ...once });
   },
 });
 
@@ -108,10 +112,12 @@ export const requestStorageMutationRoute = route({
   needs: 'secret',
   tag,
   summary: 'Get all nodes, and a number under which to change them',
+  once: 'room-if-keyed',
   params: RoomParams,
   reply: bytes('application/x-ndjson'),
-  async handle({ params }, { rooms }) {
-    const { actor, nodes } = (await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'storage.nodes' })) as {
+  refuses: ['ROOM_NOT_FOUND'],
+  async handle({ params, once }, { rooms }) {
+    const { actor, nodes } = (await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'storage.nodes', ...once })) as {
       actor: number;
       nodes: readonly (readonly [id: string, node: SerializedCrdt])[];
     };
@@ -125,13 +131,15 @@ export const sendMessageRoute = route({
   needs: 'secret',
   tag,
   summary: 'Apply Storage ops made under such a number',
+  once: 'room',
   params: RoomParams,
   body: json(MessagesBody, DOCUMENT_LIMITS),
   reply: MessagesReply,
-  async handle({ params, body }, { rooms }) {
+  refuses: ['ROOM_NOT_FOUND', 'INVALID_STORAGE_MUTATION_REQUEST'],
+  async handle({ params, body, once }, { rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const ops = opsOf(body.messages.flatMap((message) => message.ops)); // in one command: all in one decision, in one journal record
-    const reply = (await rooms.ask(roomId, { type: 'storage.send', ops })) as { ops: Op[] };
+    const reply = (await rooms.ask(roomId, { type: 'storage.send', ops, ...once })) as { ops: Op[] };
     return { messages: reply.ops.length === 0 ? [] : [{ type: UPDATE_STORAGE, ops: reply.ops }] };
   },
 });
@@ -145,13 +153,6 @@ export function storageRoutes(deps: StorageDeps): BoundRoute[] {
     bindRoute(requestStorageMutationRoute, deps),
     bindRoute(sendMessageRoute, deps),
   ];
-}
-
-/** A root of the wrong kind is refused before anybody asks whether the room exists or has Storage already (supplement 7, row 58). */
-function checkRoot(root: JsonObject): void {
-  const typeKey = TYPE_KEYS.find((key) => Object.hasOwn(root, key));
-  if (typeKey === undefined) throw missingKey(TYPE_KEYS[0]);
-  if (root[typeKey] !== 'LiveObject') throw valueAtKey(typeKey, "must be 'LiveObject': the root of Storage is one");
 }
 
 /** Over REST a malformed op is a value in a body, not a frame. */

@@ -11,7 +11,7 @@ import { AppError } from '../../base/errors.ts';
 import type { RoomId } from '../../base/ids.ts';
 import { checkRoomId } from '../../protocol/names.ts';
 import { type Credential, type Entry, entryFor, ISSUER, type RoomForEntry } from './rules.ts';
-import { type Claims, ClaimsShape } from './shapes.ts';
+import { BackEndClaimsShape, type Claims, ClaimsShape } from './shapes.ts';
 
 const ALGORITHM = 'HS256';
 /** Longest text taken for a token: what `TOKEN_LIMITS` allow, in base64, with header and signature. */
@@ -20,6 +20,7 @@ const TOKEN_LENGTH_MAX = 16_384;
 const CLOCK_SKEW_MS = 30_000;
 
 const claimsShape = Compile(ClaimsShape);
+const backEndShape = Compile(BackEndClaimsShape);
 
 export interface TokenVerifierDeps {
   readonly tokenKey: Uint8Array;
@@ -34,6 +35,30 @@ export type VerifyToken = (token: string) => Promise<Claims>;
 /** The key that signs tokens, derived from the secret key: who has the one can make the other, and nobody else. */
 export function tokenKeyFrom(secretKey: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', secretKey, '', 'atrium token signature 1', 32));
+}
+
+/** Whom the JWT of the first REST API is for: its routes, which take no token of a user, as sockets do not take it. */
+const BACK_END = 'atrium back end';
+/** The contract promises an hour, whatever tokens of users live. */
+const BACK_END_TOKEN_SECONDS = 3_600;
+
+/** A token that stands for the secret key on the routes of the first REST API (contract, Authentication 7). */
+export async function signBackEndToken(
+  { nowMs, tokenId }: { readonly nowMs: number; readonly tokenId: string },
+  tokenKey: Uint8Array,
+): Promise<string> {
+  const iat = Math.floor(nowMs / 1000);
+  return new SignJWT({ iss: ISSUER, aud: BACK_END, iat, exp: iat + BACK_END_TOKEN_SECONDS, jti: tokenId })
+    .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
+    .sign(tokenKey);
+}
+
+/** @throws AppError INVALID_TOKEN with a reason, or TOKEN_EXPIRED. */
+export async function verifyBackEndToken(
+  token: string,
+  deps: { readonly tokenKey: Uint8Array; readonly nowMs: number },
+): Promise<void> {
+  await claimsOf(token, { ...deps, audience: BACK_END, fits: (payload) => backEndShape.Check(payload) });
 }
 
 export async function signToken(claims: Claims, tokenKey: Uint8Array): Promise<string> {
@@ -53,18 +78,29 @@ export function makeTokenVerifier(deps: TokenVerifierDeps): VerifyToken {
   };
 }
 
-async function verified(token: string, deps: TokenVerifierDeps): Promise<Claims> {
+function verified(token: string, { tokenKey, nowMs }: TokenVerifierDeps): Promise<Claims> {
+  return claimsOf(token, { tokenKey, nowMs: nowMs(), audience: ISSUER, fits: (payload) => claimsShape.Check(payload) });
+}
+
+interface Expected<Wanted> {
+  readonly tokenKey: Uint8Array;
+  readonly nowMs: number;
+  readonly audience: string;
+  readonly fits: (payload: unknown) => payload is Wanted;
+}
+
+async function claimsOf<Wanted extends { iat: number }>(token: string, expected: Expected<Wanted>): Promise<Wanted> {
   if (token.length > TOKEN_LENGTH_MAX) throw new AppError('INVALID_TOKEN', { reason: 'it is too long' });
-  const nowMs = deps.nowMs();
+  const { tokenKey, nowMs, audience, fits } = expected;
   try {
-    const { payload } = await jwtVerify(token, deps.tokenKey, {
+    const { payload } = await jwtVerify(token, tokenKey, {
       algorithms: [ALGORITHM],
       typ: 'JWT',
       issuer: ISSUER,
-      audience: ISSUER,
+      audience,
       currentDate: new Date(nowMs),
     });
-    if (!claimsShape.Check(payload)) throw new AppError('INVALID_TOKEN', { reason: 'a claim is missing or malformed' });
+    if (!fits(payload)) throw new AppError('INVALID_TOKEN', { reason: 'a claim is missing or malformed' });
     if (payload.iat * 1000 > nowMs + CLOCK_SKEW_MS) throw new AppError('INVALID_TOKEN', { reason: 'it is from the future' });
     return payload;
   } catch (error) {

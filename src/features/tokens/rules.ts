@@ -13,8 +13,18 @@ import {
   permissionsFromRoom,
   permissionsFromToken,
   type RoomAccesses,
+  scopesOf,
 } from '../../protocol/permissions.ts';
-import type { AccessClaims, AuthorizeUser, Claims, CommonClaims, IdClaims, IdentifyUser } from './shapes.ts';
+import type {
+  AccessClaims,
+  AuthorizeInRoom,
+  AuthorizeUser,
+  Claims,
+  CommonClaims,
+  IdClaims,
+  IdentifyUser,
+  SingleRoom,
+} from './shapes.ts';
 
 /** Bounds of what a token carries; it travels in the URL of a socket, so its sum is bounded too (supplement 1.1 row 8, 1.9). */
 export const TOKEN_LIMITS = {
@@ -55,11 +65,49 @@ export function accessClaimsFor(request: AuthorizeUser, issue: Issue): AccessCla
 
 /** The claims of an ID token: who it is; the room's accesses say the rest at entry. @throws AppError UNPROCESSABLE_ENTITY naming the key. */
 export function idClaimsFor(request: IdentifyUser, issue: Issue): IdClaims {
-  const gids = request.groupIds ?? [];
-  if (gids.length > TOKEN_LIMITS.groupIdsMax)
+  const gids = checkGroupIds(request.groupIds);
+  return bounded({ k: 'id', ...commonClaims(request, issue), gids }, 'groupIds');
+}
+
+/** A user that asked for no name gets one that nobody else has. */
+export interface RoomIssue extends Issue {
+  readonly anonymousId: string;
+}
+
+/** Who a single-room token is for: a user named by the back end, or whoever has the public key. */
+export type RoomGuest = { readonly by: 'secret'; readonly request: AuthorizeInRoom } | { readonly by: 'public' };
+
+/** Refuses what no token could say, before anybody looks for the room. @throws AppError UNPROCESSABLE_ENTITY naming the key. */
+export function checkGuest(guest: RoomGuest): void {
+  if (guest.by === 'public') return;
+  checkIdentity(guest.request);
+  checkGroupIds(guest.request.groupIds);
+}
+
+/**
+ * The claims of a single-room token (contract, Authentication 5 and 6). Who has no name gets what the room gives to everyone.
+ * @throws AppError UNPROCESSABLE_ENTITY naming the key, or UNAUTHORIZED_ROOM_ACCESS when the room lets this user not in.
+ */
+export function roomClaimsFor(guest: RoomGuest, room: RoomForEntry & { readonly id: string }, issue: RoomIssue): AccessClaims {
+  const { userId, groupIds, userInfo } = guest.by === 'secret' ? guest.request : {};
+  const groups = checkGroupIds(groupIds);
+  const gids = userId === undefined ? [] : groups;
+  const identity = {
+    userId: userId ?? issue.anonymousId,
+    organizationId: room.organizationId,
+    ...(userInfo !== undefined && { userInfo }),
+  };
+  const claims = { k: 'acc' as const, ...commonClaims(identity, issue), room: { id: room.id, gids, by: guest.by } };
+  const permissions = permissionsFromRoom(room.accesses, { userId: claims.uid, groupIds: gids });
+  if (!allows(permissions, 'room', neededBy(claims.room))) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { roomId: room.id });
+  return bounded({ ...claims, perms: { [room.id]: scopesOf(permissions) } }, 'groupIds');
+}
+
+function checkGroupIds(groupIds: readonly string[] = []): string[] {
+  if (groupIds.length > TOKEN_LIMITS.groupIdsMax)
     throw valueAtKey('groupIds', `may have at most ${TOKEN_LIMITS.groupIdsMax} entries`);
-  for (const [index, groupId] of gids.entries()) checkName(groupId, `groupIds.${index}`, NAME_LENGTHS.groupId);
-  return bounded({ k: 'id', ...commonClaims(request, issue), gids: [...gids] }, 'groupIds');
+  for (const [index, groupId] of groupIds.entries()) checkName(groupId, `groupIds.${index}`, NAME_LENGTHS.groupId);
+  return [...groupIds];
 }
 
 /** What a client shows when it opens a socket or calls a client route. */
@@ -82,7 +130,7 @@ export interface Entry {
  * Whether a credential opens a room, and as whom. `room` is null when there is none of that id.
  *
  * - An access token is the source of truth; its holder may make a room by entering it.
- * - An ID token is checked against the room's accesses, each time.
+ * - An ID token is checked against the room's accesses, each time; so is a single-room token, which opens that room and makes none.
  * - The public key opens rooms whose default access writes, and no others (contract, Authentication 6): a default of `*:read` is
  *   meant for the users one has identified. It carries no organisation, so it opens rooms of the default one only.
  * - A room of another organisation does not exist (supplement 1.9), not even as a 403.
@@ -91,10 +139,12 @@ export interface Entry {
 export function entryFor(credential: Credential, room: RoomForEntry | null, roomId: string): Entry {
   const claims = credential.kind === 'token' ? credential.claims : null;
   const organizationId = claims?.oid ?? DEFAULT_ORGANIZATION;
-  const mayCreate = room === null && claims?.k === 'acc';
+  const single = claims?.k === 'acc' ? claims.room : undefined;
+  const mayCreate = room === null && claims?.k === 'acc' && single === undefined;
   if (!mayCreate && room?.organizationId !== organizationId) throw new AppError('ROOM_NOT_FOUND', { roomId });
   const permissions = permissionsIn(claims, room, roomId);
-  if (!allows(permissions, 'room', claims === null ? 'write' : 'read'))
+  const isElsewhere = single !== undefined && single.id !== roomId;
+  if (isElsewhere || !allows(permissions, 'room', claims === null ? 'write' : neededBy(single)))
     throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { roomId });
   return { userId: claims?.uid ?? null, info: claims?.ui ?? null, permissions, createIn: mayCreate ? organizationId : null };
 }
@@ -102,18 +152,28 @@ export function entryFor(credential: Credential, room: RoomForEntry | null, room
 const NO_ACCESSES: RoomAccesses = { defaultAccesses: [], groupsAccesses: {}, usersAccesses: {} };
 
 function permissionsIn(claims: Claims | null, room: RoomForEntry | null, roomId: string): Permissions {
-  if (claims?.k === 'acc') return permissionsFromToken(claims.perms, roomId);
-  return permissionsFromRoom(room?.accesses ?? NO_ACCESSES, { userId: claims?.uid ?? null, groupIds: claims?.gids ?? [] });
+  if (claims?.k === 'acc' && claims.room === undefined) return permissionsFromToken(claims.perms, roomId);
+  const groupIds = (claims?.k === 'acc' ? claims.room?.gids : claims?.gids) ?? [];
+  return permissionsFromRoom(room?.accesses ?? NO_ACCESSES, { userId: claims?.uid ?? null, groupIds });
 }
 
-function commonClaims(request: AuthorizeUser | IdentifyUser, issue: Issue): CommonClaims {
+/** The public key opens no room that may only be read, nor does a token that it got. */
+function neededBy(single: SingleRoom | undefined): 'read' | 'write' {
+  return single?.by === 'public' ? 'write' : 'read';
+}
+
+function checkIdentity({ userId, userInfo, organizationId }: Partial<IdentifyUser>): void {
   const { userInfoLengthMax } = TOKEN_LIMITS;
-  const { userId, userInfo, organizationId = DEFAULT_ORGANIZATION } = request;
-  checkName(userId, 'userId', NAME_LENGTHS.userId);
-  checkName(organizationId, 'organizationId', NAME_LENGTHS.organizationId);
+  if (userId !== undefined) checkName(userId, 'userId', NAME_LENGTHS.userId);
+  if (organizationId !== undefined) checkName(organizationId, 'organizationId', NAME_LENGTHS.organizationId);
   if (userInfo !== undefined && JSON.stringify(userInfo).length > userInfoLengthMax) {
     throw valueAtKey('userInfo', `may have at most ${userInfoLengthMax} characters as JSON`);
   }
+}
+
+function commonClaims(request: AuthorizeUser | IdentifyUser, issue: Issue): CommonClaims {
+  checkIdentity(request);
+  const { userId, userInfo, organizationId = DEFAULT_ORGANIZATION } = request;
   const iat = Math.floor(issue.nowMs / 1000);
   return {
     iss: ISSUER,

@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import { AppError } from '../../base/errors.ts';
 import { type BoundRoute, bindRoute, bytes, empty, routeFor } from '../../kernel/transport/route.ts';
-import { checkRoomId, NAME_LENGTHS } from '../../protocol/names.ts';
+import { checkRoomId, NAME_LENGTHS, ROOM_ID_LIMITS } from '../../protocol/names.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 
 export interface YdocDeps {
@@ -14,7 +14,7 @@ const UPDATE_BYTES_MAX = 20_971_520;
 /** The guid of the room's own document; subdocuments have one of the client's making. */
 const ROOT_GUID = '';
 
-const RoomParams = Type.Object({ roomId: Type.String() });
+const RoomParams = Type.Object({ roomId: Type.String({ 'x-limits': ROOM_ID_LIMITS }) });
 const GuidQuery = Type.Object({
   guid: Type.Optional(Type.String({ maxLength: NAME_LENGTHS.guid, description: 'Of a subdocument.' })),
 });
@@ -47,6 +47,7 @@ export const getYdocRoute = route({
   params: RoomParams,
   query: JsonQuery,
   reply: Type.Unknown(),
+  refuses: ['ROOM_NOT_FOUND'],
   async handle({ params, query }, { rooms }) {
     const key = query.key ?? null;
     const kind = key === null ? null : (query.type ?? null); // a type says nothing without a key (supplement 7, row 92)
@@ -61,15 +62,17 @@ export const putYdocRoute = route({
   needs: 'secret',
   tag,
   summary: 'Merge a Yjs update into a document',
+  once: 'room',
   params: RoomParams,
   query: GuidQuery,
   body: bytes({ bytesMax: UPDATE_BYTES_MAX }),
   reply: empty(200),
-  async handle({ params, query, body }, { rooms }) {
+  refuses: ['ROOM_NOT_FOUND', 'YJS_UPDATE_INVALID', 'YJS_UPDATE_EARLY', 'YJS_CLIENT_ID_IN_USE'],
+  async handle({ params, query, body, once }, { rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     if (body.byteLength === 0)
       throw new AppError('UNPROCESSABLE_ENTITY', { reason: 'The body is missing: it must be a Yjs update' });
-    await rooms.ask(roomId, { type: 'ydoc.change', from: null, guid: query.guid ?? ROOT_GUID, update: body });
+    await rooms.ask(roomId, { type: 'ydoc.change', from: null, guid: query.guid ?? ROOT_GUID, update: body, ...once });
   },
 });
 
@@ -82,6 +85,7 @@ export const getYdocBinaryRoute = route({
   params: RoomParams,
   query: GuidQuery,
   reply: bytes('application/octet-stream'),
+  refuses: ['ROOM_NOT_FOUND'],
   async handle({ params, query }, { rooms }) {
     return (await rooms.ask(checkRoomId(params.roomId, 'roomId'), {
       type: 'ydoc.read',

@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
+import { Turns } from '../../base/turns.ts';
 import type { Actor } from './actor.ts';
 
 export interface ActorHostDeps<Command> {
@@ -18,6 +19,8 @@ export interface ActorHostDeps<Command> {
   /** Most commands that wait for one load. */
   readonly waitingMax: number;
   readonly onError: (error: unknown, key: string) => void;
+  /** The actor has written down its state and given up its ownership, or could not: it is not here any more. */
+  readonly onStopped?: (key: string) => void;
 }
 
 interface Waiting<Command> {
@@ -33,15 +36,26 @@ interface Slot<Command> {
   loaded: Promise<void>;
   /** Settles, never rejects, when the actor is down; null while it is up. */
   stopped: Promise<void> | null;
+  /** It goes to another worker: who waits for the end of the stop is to follow it. */
+  isMoving: boolean;
 }
 
 const TICK_EVERY_MS = 1_000;
+/** Actors that are stopped side by side in `close`: each flushes and saves, and what they share is a few connections to the database. */
+const STOPS_MAX = 50;
+/** The same for claims after a lapsed lease. */
+const RESUMES_MAX = 50;
+/** Loads side by side; the others wait their turn. When a worker dies, thousands of actors may be asked for in one moment. */
+const LOADS_MAX = 50;
 
 export class ActorHost<Command> {
   readonly #deps: ActorHostDeps<Command>;
   readonly #slots = new Map<string, Slot<Command>>();
   readonly #stopTicking: () => void;
   #isClosed = false;
+  #areSuspended = false;
+  readonly #turns = new Turns(LOADS_MAX);
+  #isResuming = false;
 
   constructor(deps: ActorHostDeps<Command>) {
     this.#deps = deps;
@@ -50,6 +64,15 @@ export class ActorHost<Command> {
 
   get size(): number {
     return this.#slots.size;
+  }
+
+  get keys(): string[] {
+    return [...this.#slots.keys()];
+  }
+
+  /** Whether a command would be decided here without waking anybody. */
+  isAwake(key: string): boolean {
+    return this.#awake(key) !== null;
   }
 
   /**
@@ -82,16 +105,63 @@ export class ActorHost<Command> {
     return true;
   }
 
+  /** `tell` to all that are awake. */
+  tellAll(command: Command): void {
+    for (const key of this.keys) this.tell(key, command);
+  }
+
+  /** Stops one actor so that another worker takes it; who asks for it meanwhile gets ROOM_MOVED. Never rejects. */
+  async move(key: string): Promise<void> {
+    const slot = this.#slots.get(key);
+    if (slot === undefined || slot.actor === null) return;
+    slot.isMoving = true;
+    await this.#stop(key, slot);
+  }
+
   /** Stops all actors in order; nothing is loaded any more. Resolves when each has written down its state, or could not: that is reported. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopTicking();
-    await Promise.all(
-      [...this.#slots].map(async ([key, slot]) => {
+    const rest = [...this.#slots];
+    const stopNext = async (): Promise<void> => {
+      for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+        const [key, slot] = next;
         await slot.loaded;
         await this.#stop(key, slot);
-      }),
-    );
+      }
+    };
+    await side(STOPS_MAX, stopNext);
+  }
+
+  /** The lease is over: actors stay as they are until `resumeAll`, those that load are dropped. */
+  suspendAll(): void {
+    this.#areSuspended = true;
+    for (const [key, slot] of this.#slots) {
+      if (slot.actor === null) this.#drop(key, slot);
+      else slot.actor.suspend();
+    }
+  }
+
+  /** There is a lease again. What could not be resumed yet is tried again with each tick. Never rejects. */
+  async resumeAll(): Promise<void> {
+    if (this.#isResuming) return;
+    this.#isResuming = true;
+    const rest = [...this.#slots];
+    let remaining = 0;
+    await side(RESUMES_MAX, async () => {
+      for (let next = rest.pop(); next !== undefined; next = rest.pop()) if (!(await this.#isResumed(next))) remaining += 1;
+    });
+    this.#isResuming = false;
+    if (remaining === 0) this.#areSuspended = false;
+  }
+
+  async #isResumed([key, { actor }]: [string, Slot<Command>]): Promise<boolean> {
+    try {
+      return actor === null || (await actor.resume()) === 'resumed';
+    } catch (error) {
+      this.#deps.onError(error, key);
+      return false;
+    }
   }
 
   /** Drops all actors unread: this worker may not speak for them any more. */
@@ -112,7 +182,7 @@ export class ActorHost<Command> {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
     if (this.#isClosed) throw new AppError('SERVER_STOPPING');
-    const slot: Slot<Command> = { actor: null, waiting: [], loaded: Promise.resolve(), stopped: null };
+    const slot: Slot<Command> = { actor: null, waiting: [], loaded: Promise.resolve(), stopped: null, isMoving: false };
     this.#slots.set(key, slot); // before the first await: one load, however many callers
     slot.loaded = this.#load(key, slot).catch((error: unknown) => this.#deps.onError(error, key));
     return slot;
@@ -120,7 +190,7 @@ export class ActorHost<Command> {
 
   async #load(key: string, slot: Slot<Command>): Promise<void> {
     try {
-      const actor = await this.#deps.load(key, () => this.#drop(key, slot));
+      const actor = await this.#turns.take(() => this.#deps.load(key, () => this.#drop(key, slot)));
       if (this.#slots.get(key) !== slot) throw new AppError('ROOM_MOVED'); // lost while loading
       slot.actor = actor;
       this.#runWaiting(slot, actor);
@@ -136,6 +206,7 @@ export class ActorHost<Command> {
   }
 
   #tick(): void {
+    if (this.#areSuspended) void this.resumeAll();
     const nowMs = this.#deps.clock.nowMs();
     for (const [key, slot] of this.#slots) {
       if (slot.actor === null || slot.stopped !== null) continue;
@@ -161,19 +232,26 @@ export class ActorHost<Command> {
       this.#deps.onError(error, key);
     }
     if (this.#slots.get(key) === slot) this.#slots.delete(key);
-    this.#wakeAgain(key, slot.waiting.splice(0));
+    this.#deps.onStopped?.(key);
+    this.#wakeAgain(key, slot);
   }
 
-  #wakeAgain(key: string, waiting: Waiting<Command>[]): void {
-    if (waiting.length === 0) return;
-    if (this.#isClosed) for (const { fail } of waiting) fail(new AppError('SERVER_STOPPING'));
-    else this.#slotFor(key).waiting.push(...waiting);
+  #wakeAgain(key: string, { waiting, isMoving }: Slot<Command>): void {
+    const rest = waiting.splice(0);
+    if (rest.length === 0) return;
+    if (this.#isClosed || isMoving) for (const { fail } of rest) fail(new AppError(isMoving ? 'ROOM_MOVED' : 'SERVER_STOPPING'));
+    else this.#slotFor(key).waiting.push(...rest);
   }
 
   #drop(key: string, slot: Slot<Command>): void {
     if (this.#slots.get(key) === slot) this.#slots.delete(key);
     for (const { fail } of slot.waiting.splice(0)) fail(new AppError('ROOM_MOVED'));
   }
+}
+
+/** Runs `work` so many times side by side. */
+async function side(times: number, work: () => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: times }, work));
 }
 
 /** A refusal thrown in the same turn is a rejection to whoever asked. */

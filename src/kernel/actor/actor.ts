@@ -11,6 +11,10 @@ export interface Actor<Command> {
   tick(nowMs: number): void;
   /** True when it has had nothing to do for so long that it may sleep. */
   isIdle(nowMs: number): boolean;
+  /** The worker's lease is over: writes nothing new and answers nothing of substance, but stays as it is. */
+  suspend(): void;
+  /** The worker has a lease again: the actor is claimed anew, or is lost. Rejects, or says so, when it must be tried again. */
+  resume(): Promise<'resumed' | 'not yet'>;
   /** This worker may not speak for it any more: forgets what was not told. Afterwards it is never called again. */
   drop(): void;
   /** Writes down what is not yet written, gives up ownership. Afterwards it is never called again. */

@@ -17,8 +17,10 @@ export interface MembershipDeps {
   readonly random: Random;
   readonly log: Log;
   readonly address: WorkerAddress;
-  /** Drop every actor unread: this worker may not speak for them any more. */
+  /** The actors may not be spoken for any more until each is claimed anew, under the next name. */
   readonly onLapsed: () => void;
+  /** A lease was taken under this name; whoever sees the process end may declare that name dead. */
+  readonly onRegistered?: (incarnation: Incarnation) => void;
 }
 
 /** How long to wait before asking again for a lease while the database is away. */
@@ -27,6 +29,8 @@ const REGISTER_AGAIN_MS = 500;
 export class Membership implements Ownership {
   readonly #deps: MembershipDeps;
   #current: SqlOwnership | null = null;
+  /** The name before the current one. */
+  #former: Incarnation | null = null;
   #isOver = false;
   #cancelRetry: () => void = () => undefined;
 
@@ -48,6 +52,11 @@ export class Membership implements Ownership {
   /** Whether this worker holds a lease and may answer for its actors. */
   get isStanding(): boolean {
     return this.#current !== null && this.#current.duty !== 'stop';
+  }
+
+  /** How long that lasts unless the lease is renewed; 0 without one. */
+  get remainingMs(): number {
+    return this.#current?.remainingMs ?? 0;
   }
 
   claim(stream: number): Promise<Claim | Refusal> {
@@ -79,8 +88,16 @@ export class Membership implements Ownership {
   async #register(): Promise<void> {
     const lease = await SqlOwnership.register({ ...this.#deps, onLapsed: () => this.#lapsed() });
     if (this.#isOver) return this.#giveUp(lease); // left meanwhile
+    // Under its former name this worker does nothing any more, so nobody need wait until that name's lease has run out.
+    if (this.#former !== null) await lease.fence(this.#former, 'dead').catch((error: unknown) => this.#unfenced(error));
+    this.#former = lease.incarnation;
     this.#current = lease;
+    this.#deps.onRegistered?.(lease.incarnation);
     this.#deps.log.debug({ incarnation: this.#current.incarnation }, 'lease taken');
+  }
+
+  #unfenced(error: unknown): void {
+    this.#deps.log.warn({ err: error }, 'former lease not given up; it ends by itself');
   }
 
   #lapsed(): void {

@@ -58,6 +58,12 @@ export class SqlOwnership implements Ownership {
     return dutyAt(this.#deps.clock.monotonicMs(), { renewalSentMs: this.#renewalSentMs });
   }
 
+  /** How long it may still answer unless it renews. */
+  get remainingMs(): number {
+    if (this.#isOver) return 0;
+    return Math.max(0, this.#renewalSentMs + LEASE.servesForMs - this.#deps.clock.monotonicMs());
+  }
+
   /** @throws AppError as the port says; ROOM_MOVED when rivals keep claiming it first, safe to retry. */
   async claim(stream: number): Promise<Claim | Refusal> {
     for (let attempt = 1; attempt <= CLAIM_ATTEMPTS_MAX; attempt++) {
@@ -99,11 +105,7 @@ export class SqlOwnership implements Ownership {
    */
   async fence(incarnation: Incarnation, because: 'dead' | 'expired'): Promise<boolean> {
     const proof = because === 'dead' ? sql`true` : isExpired('worker_lease');
-    const rows = await this.#deps.db.query(sql`
-      update worker_lease set fenced_at = coalesce(fenced_at, clock_timestamp())
-       where incarnation = ${incarnation} and (fenced_at is not null or ${proof})
-      returning 1`);
-    return rows.length > 0;
+    return (await this.#deps.db.query(fenceQuery(incarnation, proof))).length > 0;
   }
 
   /** Declares all other workers dead. Only where something else proves it: the lock on DATA_DIR does, in embedded mode. */
@@ -159,6 +161,21 @@ export class SqlOwnership implements Ownership {
     this.#stopRenewing();
     this.#cancelDeadline();
   }
+}
+
+/**
+ * Declares a worker dead, for good, by who has proof of it and holds no lease of its own: its process was seen to end. Again is no harm.
+ * @throws AppError DATABASE_UNAVAILABLE
+ */
+export async function fenceDead(db: Sql, incarnation: Incarnation): Promise<void> {
+  await db.query(fenceQuery(incarnation, sql`true`));
+}
+
+function fenceQuery(incarnation: Incarnation, proof: Query): Query {
+  return sql`
+    update worker_lease set fenced_at = coalesce(fenced_at, clock_timestamp())
+     where incarnation = ${incarnation} and (fenced_at is not null or ${proof})
+    returning 1`;
 }
 
 /**

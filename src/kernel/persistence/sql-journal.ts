@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
+import { type Metrics, noMetrics } from '../../base/metrics.ts';
 import type { Log } from '../../base/observe.ts';
 import type { AppendOutcome, Journal, JournalEntry } from './journal.ts';
 import { appendQuery, appendWithoutWaitingQuery, entryCrc, foundQuery, readQuery, trimQuery } from './journal-queries.ts';
@@ -15,6 +16,7 @@ export interface SqlJournalDeps {
   readonly db: Sql;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics?: Metrics;
 }
 
 /** Entries of one commit. More makes everybody wait longer for the slowest disk write; fewer wastes commits. */
@@ -40,6 +42,7 @@ interface Waiting {
 
 export class SqlJournal implements Journal {
   readonly #deps: SqlJournalDeps;
+  readonly #metrics: Metrics;
   /** Not yet sent, or sent with an outcome that is still unknown; the latter stay in front. */
   #queue: Waiting[] = [];
   /** Streams, each with its epoch, that have an append under way. */
@@ -55,6 +58,7 @@ export class SqlJournal implements Journal {
 
   constructor(deps: SqlJournalDeps) {
     this.#deps = deps;
+    this.#metrics = deps.metrics ?? noMetrics;
   }
 
   async append(entry: JournalEntry): Promise<AppendOutcome> {
@@ -143,7 +147,9 @@ export class SqlJournal implements Journal {
     const makeQuery = this.#avoidsLocks ? appendWithoutWaitingQuery : appendQuery;
     let absent: readonly Waiting[] = batch;
     try {
-      const written = new Set((await this.#deps.db.query(makeQuery(batch))).map(({ stream }) => stream));
+      const rows = await this.#measured(batch, () => this.#deps.db.query(makeQuery(batch)));
+      const written = new Set(rows.map(({ stream }) => stream));
+      this.#metrics.count('atrium_journal_appends_total', 'committed', written.size);
       for (const waiting of batch) if (written.has(waiting.entry.stream)) this.#settle(waiting, 'committed');
       absent = batch.filter(({ entry }) => !written.has(entry.stream));
       if (absent.length > 0) await this.#ask(absent);
@@ -151,6 +157,18 @@ export class SqlJournal implements Journal {
       return [];
     } catch (error) {
       return this.#failed(absent, error);
+    }
+  }
+
+  async #measured<Result>(batch: readonly Waiting[], write: () => Promise<Result>): Promise<Result> {
+    const startedMs = this.#deps.clock.monotonicMs();
+    try {
+      return await write();
+    } finally {
+      this.#metrics.observe('atrium_journal_flush_seconds', (this.#deps.clock.monotonicMs() - startedMs) / 1_000);
+      this.#metrics.observe('atrium_journal_flush_entries', batch.length);
+      const bytes = batch.reduce((sum, { entry }) => sum + entry.payload.length, 0);
+      this.#metrics.observe('atrium_journal_flush_bytes', bytes);
     }
   }
 
@@ -166,11 +184,16 @@ export class SqlJournal implements Journal {
       const row = found.get(entry.stream);
       const isMine = row?.crc === crc && row.epoch === entry.epoch && row.count === entry.count;
       const isRuled = row?.ownerEpoch === entry.epoch; // no row: the actor was deleted
-      if (isMine) this.#settle(waiting, 'committed');
+      if (isMine) this.#lateCommit(waiting);
       else if (!isRuled) this.#settle(waiting, 'fenced');
       else if (row.crc === null) this.#hold(waiting);
       else this.#forked(waiting);
     }
+  }
+
+  #lateCommit(waiting: Waiting): void {
+    this.#metrics.count('atrium_journal_appends_total', 'committed');
+    this.#settle(waiting, 'committed');
   }
 
   /** The actor's memory has left the path of what is durable: it must be read again. */
@@ -212,6 +235,7 @@ export class SqlJournal implements Journal {
     this.#held.delete(waiting);
     this.#underWay.delete(keyOf(entry));
     this.#pendingBytes -= entry.payload.length;
+    if (outcome !== 'committed') this.#metrics.count('atrium_journal_appends_total', outcome === 'fenced' ? outcome : 'failed');
     if (outcome === 'committed' || outcome === 'fenced') resolve(outcome);
     else reject(outcome);
   }

@@ -8,12 +8,15 @@
 import type { Random } from '../../base/clock.ts';
 import { AppError, errorBody } from '../../base/errors.ts';
 import type { Log } from '../../base/observe.ts';
+import type { SqlAnswers } from '../persistence/sql-answers.ts';
+import { aboutRoutes } from './about.ts';
 import { makeBodyReader, type ReadBody } from './body.ts';
 import { corsHeaders, type Origins, PREFLIGHT_HEADERS } from './cors.ts';
-import { type ApiInfo, openApiOf } from './openapi.ts';
+import { keyOf, outcomeOf, recorded, requestKeyOf, runOnce } from './idempotency.ts';
+import type { ApiInfo } from './openapi.ts';
 import type { Authenticate, Need, Principal } from './principal.ts';
 import { makeParamsReader, makeQueryReader } from './query-string.ts';
-import { type BoundRoute, bytes, Dressed, type JsonLimits, type ReplySpec } from './route.ts';
+import { type BoundRoute, Dressed, type JsonLimits, type ReplySpec } from './route.ts';
 import { RouteTable } from './route-table.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from './server.ts';
 import { makeCheck } from './validate.ts';
@@ -24,6 +27,8 @@ export interface ApiOptions {
   readonly authenticate: Authenticate;
   /** Whether a user or the public key may do what a route needs there. @throws AppError UNAUTHORIZED_ROOM_ACCESS. Without it only the secret key passes. */
   readonly authorize?: (principal: Principal, need: Need, params: Readonly<Record<string, string>>) => void | Promise<void>;
+  /** Where answers of routes that write to the database are kept for requests that come again. Without it those take no Idempotency-Key. */
+  readonly answers?: SqlAnswers;
   readonly jsonLimits: JsonLimits;
   readonly origins: Origins;
   readonly log: Log;
@@ -33,14 +38,15 @@ export interface ApiOptions {
 /** Never rejects. Every answer carries `X-Request-Id`; of an error on our side it is the id in message and log. */
 export function makeApi(options: ApiOptions): HttpHandler {
   const table = new RouteTable<Plan>();
-  for (const route of [...options.routes, openApiRoute(options)]) {
+  for (const route of [...options.routes, ...aboutRoutes(options)]) {
     const plan = planOf(route, options.jsonLimits);
     for (const path of [route.path, ...(route.aliases ?? [])]) table.add(route.method, path, plan);
   }
   return async (request) => {
     const requestId = options.random.uuid();
-    const { status, headers, ...rest } = await answer(request, table, options).catch((error: unknown) =>
-      refusal(error, request, requestId, options.log),
+    const exchange: Exchange = { request, requestId, effect: null };
+    const { status, headers, ...rest } = await answer(exchange, table, options).catch((error: unknown) =>
+      refusal(error, exchange, options.log),
     );
     return {
       status,
@@ -48,6 +54,13 @@ export function makeApi(options: ApiOptions): HttpHandler {
       ...rest,
     };
   };
+}
+
+interface Exchange {
+  readonly request: HttpRequest;
+  readonly requestId: string;
+  /** Set when it runs and may have an effect; with the key under which that would happen once, if there is one. */
+  effect: { readonly key: string | null } | null;
 }
 
 /** A route ready to run: its schemas compiled. */
@@ -71,22 +84,36 @@ function both<Text, Value>(read: (text: Text) => Value, check: (value: unknown) 
   return (text) => check(read(text));
 }
 
-async function answer(request: HttpRequest, table: RouteTable<Plan>, options: ApiOptions): Promise<HttpResponse> {
+async function answer(exchange: Exchange, table: RouteTable<Plan>, options: ApiOptions): Promise<HttpResponse> {
+  const { request } = exchange;
   if (request.method === 'OPTIONS') return { status: 204, headers: PREFLIGHT_HEADERS };
   const { entry: plan, params } = table.match(request.method, request.path);
-  const { needs, reply } = plan.route;
+  const { route } = plan;
+  const { needs } = route;
   const principal = await options.authenticate(request, needs);
   if (needs !== 'none' && principal.kind !== 'secret') {
     if (options.authorize === undefined) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: needs });
     await options.authorize(principal, needs, params);
   }
-  const outcome = await plan.route.run({
+  const key = keyOf(request, route, options.random);
+  const seen = key === null ? { request, bytes: () => new Uint8Array() } : recorded(request);
+  const checked = {
     params: plan.params(params),
     query: plan.query(request.query),
-    body: await plan.body(request),
+    body: await plan.body(seen.request),
     principal,
     request,
+  };
+  if (route.once !== undefined) exchange.effect = { key };
+  const asked = { principal, route, params: checked.params, query: request.query, body: seen.bytes() };
+  return runOnce(route, {
+    request: key === null ? null : requestKeyOf(key, asked),
+    answers: options.answers,
+    respond: async (means, db) => responseOf(route.reply, await route.run({ ...checked, ...means }, db)),
   });
+}
+
+function responseOf(reply: ReplySpec, outcome: unknown): HttpResponse {
   if (!(outcome instanceof Dressed)) return replyOf(reply, outcome);
   const response = replyOf(reply, outcome.value);
   return { ...response, headers: { ...response.headers, ...outcome.headers } };
@@ -108,34 +135,22 @@ function replyOf(spec: ReplySpec, value: unknown): HttpResponse {
 /** Seconds after which a refused request may be tried again. Longest of what makes us refuse: a takeover, a full queue. */
 const RETRY_AFTER_SECONDS = '1';
 
-function refusal(error: unknown, request: HttpRequest, requestId: string, log: Log): HttpResponse {
+/** Statuses of those refusals after which the same request may be answered otherwise soon. */
+const STATUSES_TO_RETRY: readonly number[] = [409, 429, 503];
+
+function refusal(error: unknown, { request, requestId, effect }: Exchange, log: Log): HttpResponse {
   const { method, path } = request;
-  if (error instanceof AppError && error.code !== 'INTERNAL_SERVER_ERROR') return errorResponse(error);
+  if (error instanceof AppError && error.code !== 'INTERNAL_SERVER_ERROR') return errorResponse(error, effect);
   // the client has left, and with it whoever would read this: the error is how its body broke off
   if (request.aborted.aborted) return { status: 400 };
   log.error({ errorId: requestId, method, path, err: error }, 'request failed');
-  return errorResponse(new AppError('INTERNAL_SERVER_ERROR', { errorId: requestId }));
+  return errorResponse(new AppError('INTERNAL_SERVER_ERROR', { errorId: requestId }), effect);
 }
 
-function errorResponse(error: AppError): HttpResponse {
+function errorResponse(error: AppError, effect: Exchange['effect']): HttpResponse {
   const headers: Record<string, string> = { ...JSON_HEADERS };
-  if (error.retry && (error.status === 503 || error.status === 429)) headers['retry-after'] = RETRY_AFTER_SECONDS;
+  if (error.retry && STATUSES_TO_RETRY.includes(error.status)) headers['retry-after'] = RETRY_AFTER_SECONDS;
   if (error.code === 'METHOD_NOT_ALLOWED') headers.allow = String(error.facts.allow);
-  return { status: error.status, headers, body: JSON.stringify(errorBody(error)) };
-}
-
-function openApiRoute({ routes, info }: ApiOptions): BoundRoute {
-  let document: Uint8Array | null = null; // made when first asked for; the routes do not change
-  return {
-    method: 'GET',
-    path: '/openapi.json',
-    needs: 'none',
-    summary: 'This API as OpenAPI 3.1',
-    tag: 'About',
-    reply: bytes('application/json; charset=utf-8'),
-    run() {
-      document ??= Buffer.from(JSON.stringify(openApiOf(routes, info)));
-      return document;
-    },
-  };
+  const body = { ...errorBody(error), ...(effect !== null && outcomeOf(error, effect.key)) };
+  return { status: error.status, headers, body: JSON.stringify(body) };
 }

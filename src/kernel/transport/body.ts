@@ -1,7 +1,8 @@
-/** A request's body by what its route asks for: JSON in bounds, bytes, or a stream of them; anything of another kind is a 415. */
+/** A request's body by what its route asks for: JSON (or a form) in bounds, bytes, or a stream of them; anything of another kind is a 415. */
 import type { TSchema } from 'typebox';
 import { AppError, missingKey } from '../../base/errors.ts';
 import type { Json } from '../../base/json.ts';
+import { parseForm, takesForm } from './form-body.ts';
 import { parseJson } from './json-body.ts';
 import type { BodySpec, JsonLimits } from './route.ts';
 import type { HttpRequest } from './server.ts';
@@ -9,10 +10,22 @@ import { makeCheck } from './validate.ts';
 
 export type ReadBody = (request: HttpRequest) => Promise<unknown>;
 
-/** Content types that may carry a value for a schema. No type at all and text/plain are JSON whose sender did not bother to say so. */
-const VALUE_TYPES: readonly { readonly pattern: RegExp; parse(bytes: Uint8Array, limits: JsonLimits): Json }[] = [
-  { pattern: /^(?:application\/(?:[\w.-]+\+)?json|text\/plain|)$/, parse: parseJson },
-];
+/** How a value for a schema may travel. No type at all and text/plain are JSON whose sender did not bother to say so. */
+interface ValueType {
+  readonly name: string;
+  readonly pattern: RegExp;
+  parse(bytes: Uint8Array, limits: JsonLimits, schema: TSchema): Json;
+}
+const JSON_TYPE: ValueType = {
+  name: 'application/json',
+  pattern: /^(?:application\/(?:[\w.-]+\+)?json|text\/plain|)$/,
+  parse: parseJson,
+};
+const FORM_TYPE: ValueType = {
+  name: 'application/x-www-form-urlencoded',
+  pattern: /^application\/x-www-form-urlencoded$/,
+  parse: parseForm,
+};
 const BYTES_TYPE = 'application/octet-stream';
 
 export function makeBodyReader(spec: BodySpec | undefined, defaults: JsonLimits): ReadBody {
@@ -38,18 +51,20 @@ export function makeBodyReader(spec: BodySpec | undefined, defaults: JsonLimits)
 
 function valueReader(schema: TSchema, limits: JsonLimits): ReadBody {
   const check = makeCheck(schema, 'The body');
-  const { required } = schema as { required?: readonly string[] };
+  const { required, default: whenAbsent } = schema as { required?: readonly string[]; default?: unknown };
+  const types = takesForm(schema) ? [JSON_TYPE, FORM_TYPE] : [JSON_TYPE];
   return async (request) => {
     const contentType = contentTypeOf(request);
-    const type = VALUE_TYPES.find(({ pattern }) => pattern.test(contentType));
-    if (type === undefined) throw unsupported(contentType, 'application/json');
+    const type = types.find(({ pattern }) => pattern.test(contentType));
+    if (type === undefined) throw unsupported(contentType, types.map(({ name }) => name).join(' or '));
     const bytes = await request.body(limits.bytesMax);
     if (bytes.byteLength === 0) {
+      if (whenAbsent !== undefined) return whenAbsent;
       throw required?.[0] === undefined
         ? new AppError('UNPROCESSABLE_ENTITY', { reason: 'The body is missing' })
         : missingKey(required[0]);
     }
-    return check(type.parse(bytes, limits));
+    return check(type.parse(bytes, limits, schema));
   };
 }
 

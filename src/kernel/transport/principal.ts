@@ -10,8 +10,11 @@ export type Principal =
   | { readonly kind: 'user'; readonly token: Readonly<Record<string, unknown>> }
   | { readonly kind: 'none' };
 
-/** secret: the secret key. none: anybody. Else a right that the secret key implies and that `authorize` checks for users. */
-export type Need = 'secret' | 'none' | `${'room' | 'storage' | 'comments' | 'personal'}:${'read' | 'write'}`;
+/**
+ * secret: the secret key. back end: the same, or the token that the older API gives for it. none: anybody. Else a right that the secret key
+ * implies and that `authorize` checks for users.
+ */
+export type Need = 'secret' | 'back end' | 'none' | `${'room' | 'storage' | 'comments' | 'personal'}:${'read' | 'write'}`;
 
 export type Authenticate = (request: Pick<HttpRequest, 'headers'>, need: Need) => Principal | Promise<Principal>;
 
@@ -20,6 +23,8 @@ export interface AuthenticateOptions {
   readonly publicKey: string;
   /** The claims of a valid token. @throws AppError INVALID_TOKEN or TOKEN_EXPIRED. */
   readonly verifyToken: (token: string) => Promise<Readonly<Record<string, unknown>>>;
+  /** Resolves for a token that stands for the secret key. @throws the same. */
+  readonly verifyBackEndToken?: (token: string) => Promise<void>;
 }
 
 const BEARER = /^Bearer +(\S+) *$/i;
@@ -30,7 +35,7 @@ export function bearerOf(headers: HttpRequest['headers']): string | null {
 }
 
 /** The check for every route (contract, "Authentication" and "Errors"; supplement 7 rows 1–4). */
-export function makeAuthenticate({ secretKey, publicKey, verifyToken }: AuthenticateOptions): Authenticate {
+export function makeAuthenticate({ secretKey, publicKey, verifyToken, verifyBackEndToken }: AuthenticateOptions): Authenticate {
   const isSecretKey = keyCheck(secretKey);
   const isPublicKey = keyCheck(publicKey);
 
@@ -44,7 +49,11 @@ export function makeAuthenticate({ secretKey, publicKey, verifyToken }: Authenti
   return (request, need) => {
     if (need === 'none') return { kind: 'none' };
     const bearer = bearerOf(request.headers);
-    if (need === 'secret') return requireSecret(bearer);
+    if (need === 'back end' && bearer !== null && !/^[sp]k_/.test(bearer)) {
+      if (verifyBackEndToken === undefined) throw new AppError('INVALID_TOKEN', { reason: 'no token opens this route' });
+      return verifyBackEndToken(bearer).then(() => ({ kind: 'secret' }));
+    }
+    if (need === 'secret' || need === 'back end') return requireSecret(bearer);
     if (bearer === null) throw new AppError('MISSING_TOKEN');
     if (bearer.startsWith('sk_')) return requireSecret(bearer);
     if (!bearer.startsWith('pk_')) return verifyToken(bearer).then((token) => ({ kind: 'user', token }));

@@ -5,6 +5,9 @@
  * `openapi.ts` reads the same data. This module does nothing, it only holds the types together.
  */
 import type { Static, TSchema } from 'typebox';
+import type { ErrorCode } from '../../base/errors.ts';
+import type { RequestKey } from '../../base/ids.ts';
+import type { Sql } from '../persistence/sql.ts';
 import type { Need, Principal } from './principal.ts';
 import type { HttpRequest } from './server.ts';
 
@@ -98,14 +101,28 @@ export function withHeaders<Value>(value: Value, headers: Readonly<Record<string
   return new Dressed(value, headers);
 }
 
-interface Input<Params, Query, Body> {
+export interface Input<Params, Query, Body> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
   readonly principal: Principal;
   /** For what is not in the data: `aborted`, `remoteAddress`, headers. */
   readonly request: HttpRequest;
+  /** To be spread into the command for a room, which then knows the request when it comes again. */
+  readonly once: { readonly request?: RequestKey };
+  /** Runs `task` when what the handler wrote has committed: at once, or at the end of the transaction that was opened around it. */
+  afterCommit(task: () => void): void;
 }
+
+/**
+ * How a request that comes again under its Idempotency-Key has its effect once.
+ *
+ * - room: the room remembers it. Without a key of the caller's one is made.
+ * - room-if-keyed: only under a caller's key; what passes in a room is not worth a write otherwise.
+ * - transaction: the handler's `db` is a transaction that also keeps the answer. For handlers that write to the database alone.
+ * - reservation: the key is reserved before, the answer kept after. For handlers that also ask others, and may run twice at the worst.
+ */
+export type Once = 'room' | 'room-if-keyed' | 'transaction' | 'reservation';
 
 interface RouteFacts {
   readonly method: Method;
@@ -114,9 +131,15 @@ interface RouteFacts {
   /** Older paths with the same parameters. */
   readonly aliases?: readonly `/${string}`[];
   readonly needs: Need;
+  /** There is a newer way; the summary names it. */
+  readonly deprecated?: true;
   readonly summary: string;
   /** Heading in the OpenAPI document. */
   readonly tag: string;
+  /** How it refuses what is well formed; how it refuses what is not follows from the data here. */
+  readonly refuses?: readonly ErrorCode[];
+  /** Left out where repeating changes nothing. */
+  readonly once?: Once;
 }
 
 type Value<Schema> = Schema extends TSchema ? Static<Schema> : Readonly<Record<string, never>>;
@@ -156,8 +179,8 @@ export interface BoundRoute extends RouteFacts {
   readonly query?: TSchema | undefined;
   readonly body?: BodySpec | undefined;
   readonly reply: ReplySpec;
-  /** `input` must have been validated against the schemas above. */
-  run(input: Input<unknown, unknown, unknown>): unknown;
+  /** `input` must have been validated against the schemas above; `db` takes the place of the one it was bound with. */
+  run(input: Input<unknown, unknown, unknown>, db?: Sql): unknown;
 }
 
 export function bindRoute<
@@ -168,5 +191,5 @@ export function bindRoute<
   Reply extends ReplySpec,
 >(route: Route<Deps, Params, Query, Body, Reply>, deps: Deps): BoundRoute {
   type Checked = Input<Value<Params>, Value<Query>, BodyOf<Body>>;
-  return { ...route, run: (input) => route.handle(input as Checked, deps) };
+  return { ...route, run: (input, db) => route.handle(input as Checked, db === undefined ? deps : { ...deps, db }) };
 }

@@ -28,6 +28,8 @@ export interface HttpResponse {
   readonly headers?: Readonly<Record<string, string>>;
   /** Pieces are sent as they come, at the pace of the client; when it goes away the iterator is returned. A HEAD request gets the headers only. */
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>;
+  /** Of a body in pieces, where it is known: exactly so many bytes must come. Also for HEAD, where no body needs to be given. */
+  readonly size?: number;
 }
 
 /** Never rejects: errors are mapped to responses by the caller; one that escapes is a bare 500. */
@@ -77,11 +79,23 @@ export interface ServerOptions {
   readonly sendBufferBytesMax: number;
   /** Hears of exceptions that escaped a handler, after the client has got its 500 or close code. They are bugs; log them. */
   readonly reportBug: (error: unknown) => void;
+  /** Hears how each socket ended: the code that its handler hears. For counting. */
+  readonly socketClosed?: (code: number) => void;
+}
+
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  /**
+   * `alone`, the default: refused when anybody else listens there. `shared`: other processes of ours listen there too, and the system deals
+   * out the connections; the port is then a fixed one.
+   */
+  readonly sharing?: 'alone' | 'shared';
 }
 
 export interface Server {
-  /** Resolves with the port bound (useful with 0). @throws StartRefused that names the port when it cannot be had. */
-  listen(options: { host: string; port: number }): Promise<{ port: number }>;
+  /** Resolves with the port bound (useful with 0). @throws StartRefused that names the port when it cannot be had, or not be shared. */
+  listen(options: ListenOptions): Promise<{ port: number }>;
   /** Stops accepting; open requests may finish, and their connections end with them. Open sockets are left to the caller. */
   stopListening(): void;
   /** Ends all that is left. */

@@ -25,7 +25,7 @@ export function applyUpdateText(storage: Storage, op: UpdateTextOp): Verdict {
   const text = storage.nodes.get(op.id);
   if (text?.type !== CRDT.TEXT || op.ops.length === 0) return { is: 'ignored' };
   const { version, history } = text;
-  if (op.opId !== undefined && history.opIds.has(op.opId)) {
+  if (op.opId !== undefined && (history.opIds.has(op.opId) || storage.textOpIds.has(op.opId))) {
     const behind = operationsBehind(op, text);
     // The client drops what it holds of this op, and takes the text as it knows it from its snapshot.
     const ack: UpdateTextOp = { ...op, baseVersion: version, version, ops: [] };

@@ -8,8 +8,9 @@ import { CRDT, OP, type Op } from '../../protocol/storage-ops.ts';
 import { applyDeleteCrdt, applyDeleteObjectKey, applySetParentKey, applyUpdateObject } from './apply-change.ts';
 import { applyCreate } from './apply-create.ts';
 import { applyUpdateText, replayUpdateText } from './apply-text.ts';
+import { refusedGrowth } from './object-size.ts';
 import type { Storage } from './tree.ts';
-import type { Verdict } from './verdict.ts';
+import type { RejectedVerdict, Verdict } from './verdict.ts';
 
 /** All that follows from ops, as data. */
 export interface Applied {
@@ -47,7 +48,7 @@ export function applyOps(storage: Storage, ops: readonly Op[], { actor }: { read
 
 /** Applies one op, adds who is told what of it to `applied`, and returns what became of it. */
 export function applyOp(storage: Storage, op: Op, applied: Applied): Verdict {
-  const verdict = judge(storage, op);
+  const verdict = refusedGrowth(storage, op) ?? judge(storage, op);
   switch (verdict.is) {
     case 'ignored':
       if (op.opId !== undefined) applied.replies.push({ type: OP.DELETE_CRDT, id: 'ACK', opId: op.opId });
@@ -66,7 +67,8 @@ export function applyOp(storage: Storage, op: Op, applied: Applied): Verdict {
       break;
     }
     case 'rejected':
-      reject(applied, op, verdict.reason);
+      applied.replies.push(...(verdict.takeBack?.replies ?? []));
+      reject(applied, op, verdict);
       break;
     default:
       verdict satisfies never;
@@ -118,8 +120,8 @@ function repeatCreate(storage: Storage, op: Op, applied: Applied): void {
 }
 
 /** A client does not take back what is rejected; the snapshot does. Of a rejected text edit it takes care itself (protocol 5.8). */
-function reject(applied: Applied, { type, opId }: Op, reason: string): void {
-  if (type !== OP.UPDATE_TEXT) applied.needsRepair = true;
+function reject(applied: Applied, { type, opId }: Op, { reason, takeBack }: RejectedVerdict): void {
+  if (takeBack?.needsState ?? type !== OP.UPDATE_TEXT) applied.needsRepair = true;
   const same = applied.rejected.find((rejection) => rejection.reason === reason);
   const opIds = opId === undefined ? [] : [opId];
   if (same === undefined) applied.rejected.push({ opIds, reason });

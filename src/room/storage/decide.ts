@@ -15,7 +15,7 @@ import type { Command, Effect, RestIds, RoomState } from '../shapes.ts';
 import { type Applied, applyOps } from './apply.ts';
 import { opsFromLson, toJson, toPlainLson } from './lson.ts';
 import { applyJsonPatch } from './patch.ts';
-import { compactNodes, emptyStorage, isEmptyStorage, serializedNodes } from './tree.ts';
+import { atomically, compactNodes, emptyStorage, isEmptyStorage, type Storage, serializedNodes } from './tree.ts';
 
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
 
@@ -44,6 +44,14 @@ export function decideStorageChange(room: RoomState, { from, ops }: Of<'storage.
 
 export function decideStorageRead(room: RoomState, { format, typeKey }: Of<'storage.read'>): Effect[] {
   return [reply(documentText(room, { format, typeKey }))];
+}
+
+/** What filling an empty Storage with `root` is answered: it depends on nothing else, so it can be told again at any time. */
+export function initializedText({ root, typeKey }: Pick<Of<'storage.initialize'>, 'root' | 'typeKey'>): string {
+  const storage = emptyStorage();
+  const ids: RestIds = { actor: 1, nextNode: 0, nextOp: 0 };
+  applyOps(storage, opsFromLson(root, nodeIds(ids)), ids);
+  return JSON.stringify(toPlainLson(storage, typeKey));
 }
 
 /** Fills an empty Storage; everybody connected comes back to it (contract, States: Room Storage). */
@@ -82,11 +90,23 @@ export function decideStorageNodes(room: RoomState): Effect[] {
   return effects;
 }
 
+/** All ops or none: a back end reads no rejection of one of them, only whether its request was refused. */
 export function decideStorageSend(room: RoomState, { ops }: Of<'storage.send'>): Effect[] {
   const actor = Number.parseInt(ops[0]?.opId ?? '', 10);
-  const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor }));
+  const { applied, refused } = underSchema(room, () => applyAllOps(room.storage, ops, actor));
   if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason });
   return [...record(room, applied), ...forward(applied, null), reply({ ops: applied.replies })];
+}
+
+function applyAllOps(storage: Storage, ops: readonly Op[], actor: number): Applied {
+  let applied: Applied | null = null;
+  atomically(storage, () => {
+    applied = applyOps(storage, ops, { actor });
+    const [rejection] = applied.rejected;
+    if (rejection !== undefined) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: rejection.reason });
+    return undefined;
+  });
+  return applied!;
 }
 
 /** Nothing of a message was applied: its sender takes it back, and its application hears why, last, when all is as it was. */

@@ -7,7 +7,7 @@ import { Compile } from 'typebox/compile';
 import { AppError, missingKey, valueAtKey } from '../../base/errors.ts';
 import { isForbiddenKey, isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import { pointerSegment } from '../../base/json-pointer.ts';
-import { CRDT, FileData, type LiveTextData, type TextSegment } from '../../protocol/storage-ops.ts';
+import { CRDT, FILE_LENGTHS, FileData, type LiveTextData, type TextSegment } from '../../protocol/storage-ops.ts';
 import { textDataProblem, type ValueProblem, valueProblem } from '../../protocol/storage-values.ts';
 import { type Draft, type Member, plainDraft, plainMembers } from './draft.ts';
 import { NODE_DEPTH_MAX } from './nodes.ts';
@@ -16,8 +16,6 @@ import { normalText } from './text.ts';
 const TYPE_KEYS = ['serviceType', 'liveblocksType'] as const;
 const KINDS = ['LiveObject', 'LiveList', 'LiveMap', 'LiveText', 'LiveFile'] as const;
 type Kind = (typeof KINDS)[number];
-
-const checkFile = Compile(FileData);
 
 /** What becomes of objects and arrays that are no nodes: in documents they are opaque JSON, in patch values objects and lists (contract, JSON Patch 3). */
 export type PlainObjects = 'kept' | 'converted';
@@ -29,12 +27,15 @@ interface Reading {
   readonly plain: PlainObjects;
 }
 
+/** Bounds of a document as JSON: a node is two levels, and its keys are content. */
+export const DOCUMENT_LIMITS = { bytesMax: 10_485_760, depthMax: 130, keysMax: 500_000 } as const;
+
 /** The members of a whole document. @throws AppError UNPROCESSABLE_ENTITY */
 export function readDocument(root: Json): readonly Member[] {
   if (!isJsonObject(root)) throw new AppError('UNPROCESSABLE_ENTITY', { reason: 'A Storage document must be an object' });
   const node = nodeHead(root, '');
   if (node === null) throw missingKey(TYPE_KEYS[0]);
-  if (node.kind !== 'LiveObject') throw valueAtKey(node.typeKey, 'must be LiveObject: the root of Storage is one');
+  if (node.kind !== 'LiveObject') throw valueAtKey(node.typeKey, "must be 'LiveObject': the root of Storage is one");
   return readMembers(root, node.kind, { pointer: '', depth: 0, plain: 'kept' });
 }
 
@@ -135,10 +136,25 @@ function isSegment(segment: Json): segment is TextSegment {
 }
 
 function readFile(value: Json, pointer: string): FileData {
-  if (checkFile.Check(value)) return value;
-  const [error] = checkFile.Errors(value);
-  throw valueAtKey(pointer + (error?.instancePath ?? ''), error?.message ?? 'is no file metadata');
+  if (!isJsonObject(value)) throw valueAtKey(pointer, 'must be an object');
+  const known = Object.keys(FileData.properties);
+  const missing = known.find((key) => !Object.hasOwn(value, key));
+  if (missing !== undefined) throw missingKey(member(pointer, missing));
+  const extra = Object.keys(value).find((key) => !known.includes(key));
+  if (extra !== undefined) throw valueAtKey(member(pointer, extra), `is not expected: a file has ${known.join(', ')}`);
+  for (const [key, { check, rule }] of Object.entries(FILE_RULES)) {
+    if (!check.Check(value[key])) throw valueAtKey(member(pointer, key), rule);
+  }
+  return value as unknown as FileData;
 }
+
+const { id, name, size, mimeType } = FileData.properties;
+const FILE_RULES = {
+  id: { check: Compile(id), rule: 'must be fl_ and 21 letters, digits, _ or -' },
+  name: { check: Compile(name), rule: `must be a string of at most ${FILE_LENGTHS.name} characters` },
+  size: { check: Compile(size), rule: 'must be an integer of at least 0' },
+  mimeType: { check: Compile(mimeType), rule: `must be a string of at most ${FILE_LENGTHS.mimeType} characters` },
+} as const;
 
 /** Plain JSON is opaque to us: a node inside it would never come to life (supplement 1.4). */
 function hiddenNode(value: Json): ValueProblem | null {

@@ -37,6 +37,8 @@ export interface ObjectNode extends Common {
   /** The plain values. A key is here or in `children`, never in both. */
   readonly data: Map<string, Json>;
   readonly children: Map<string, StorageNode>;
+  /** Size of all plain values together; null until somebody asks, so that loading counts nothing. */
+  characters: number | null;
 }
 
 export interface ListNode extends Common {
@@ -89,7 +91,13 @@ export function newNode({ id, parent, key }: Place, content: Content): StorageNo
   const common = { id, parent, key, depth: parent === null ? 0 : parent.depth + 1 };
   switch (content.type) {
     case CRDT.OBJECT:
-      return { ...common, type: content.type, data: new Map(Object.entries(content.data)), children: new Map() };
+      return {
+        ...common,
+        type: content.type,
+        data: new Map(Object.entries(content.data)),
+        children: new Map(),
+        characters: null,
+      };
     case CRDT.LIST:
       return { ...common, type: content.type, children: new Map(), order: null };
     case CRDT.MAP:

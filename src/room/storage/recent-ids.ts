@@ -21,6 +21,11 @@ export class RecentIds {
     this.#young.add(id);
   }
 
+  delete(id: string): void {
+    this.#young.delete(id);
+    this.#old.delete(id);
+  }
+
   has(id: string): boolean {
     return this.#young.has(id) || this.#old.has(id);
   }

@@ -6,6 +6,7 @@
 import { AppError } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { type CompactNode, CRDT, type LiveTextData, ROOT_ID, type SerializedCrdt } from '../../protocol/storage-ops.ts';
+import { memberCharacters } from '../../protocol/storage-values.ts';
 import {
   attach,
   type Content,
@@ -25,12 +26,16 @@ import { type AppliedUpdate, copyOfHistory, loadHistory, remember, type StoredHi
 
 /** Deleted ids that are remembered, to notice when one comes back (protocol 6.2). A forgotten one may cost its client one stale key. */
 const DELETED_IDS_MAX = 10_000;
+/** Edits of texts that are known when they are sent again: in every text its last, and in all texts together so many. */
+const TEXT_OP_IDS_MAX = 10_000;
 
 export interface Storage {
   readonly root: ObjectNode;
   /** By id; a parent always comes before its children. */
   readonly nodes: Map<string, StorageNode>;
   readonly deletedIds: RecentIds;
+  /** Op ids of the last edits of all texts: one text alone forgets too soon when many write in it. */
+  readonly textOpIds: RecentIds;
   /** The changes made so far by what runs `atomically`; null when nobody will ask. */
   changes: Change[] | null;
 }
@@ -49,7 +54,8 @@ export interface Change {
 
 export function emptyStorage(): Storage {
   const root = newNode({ id: ROOT_ID, parent: null, key: '' }, { type: CRDT.OBJECT, data: {} }) as ObjectNode;
-  return { root, nodes: new Map([[ROOT_ID, root]]), deletedIds: new RecentIds(DELETED_IDS_MAX), changes: null };
+  const deletedIds = new RecentIds(DELETED_IDS_MAX);
+  return { root, nodes: new Map([[ROOT_ID, root]]), deletedIds, textOpIds: new RecentIds(TEXT_OP_IDS_MAX), changes: null };
 }
 
 /** A root without keys counts as no Storage (supplement 1.4). */
@@ -134,13 +140,18 @@ function rekey(node: StorageNode, key: string): void {
 
 /** Sets the plain value of a key, or removes it when `value` is undefined. */
 export function setPlain(storage: Storage, parent: ObjectNode, key: string, value: Json | undefined): void {
-  const { data } = parent;
-  const before = data.get(key);
-  assign(data, key, value);
-  storage.changes?.push({ slot: { parent, key }, takeBack: () => assign(data, key, before) });
+  const before = parent.data.get(key);
+  assign(parent, key, value);
+  storage.changes?.push({ slot: { parent, key }, takeBack: () => assign(parent, key, before) });
 }
 
-function assign(data: Map<string, Json>, key: string, value: Json | undefined): void {
+function assign(parent: ObjectNode, key: string, value: Json | undefined): void {
+  const { data } = parent;
+  if (parent.characters !== null) {
+    const before = data.get(key);
+    if (before !== undefined) parent.characters -= memberCharacters(key, before);
+    if (value !== undefined) parent.characters += memberCharacters(key, value);
+  }
   if (value === undefined) data.delete(key);
   else data.set(key, value);
 }
@@ -151,9 +162,16 @@ export interface TextUpdate extends AppliedUpdate {
 }
 
 export function updateText(storage: Storage, text: TextNode, { data, ...update }: TextUpdate): void {
+  const { textOpIds } = storage;
+  const newId = update.opId === undefined || textOpIds.has(update.opId) ? null : update.opId;
+  if (newId !== null) textOpIds.add(newId);
   if (storage.changes !== null) {
     const before = { data: text.data, version: text.version, history: copyOfHistory(text.history) };
-    storage.changes.push({ slot: null, takeBack: () => void Object.assign(text, before) });
+    const takeBack = (): void => {
+      Object.assign(text, before);
+      if (newId !== null) textOpIds.delete(newId);
+    };
+    storage.changes.push({ slot: null, takeBack });
   }
   text.data = data;
   text.version += 1;
@@ -173,6 +191,8 @@ export function serializedNodes({ nodes }: Storage): [string, SerializedCrdt][] 
 interface Stored {
   readonly nodes: readonly CompactNode[];
   readonly histories: readonly (readonly [id: string, history: StoredHistory])[];
+  /** Absent in older snapshots. */
+  readonly textOpIds?: readonly string[];
 }
 
 /**
@@ -182,17 +202,18 @@ interface Stored {
 export function dumpStorage(storage: Storage): unknown {
   const histories: Stored['histories'][number][] = [];
   for (const node of storage.nodes.values()) if (node.type === CRDT.TEXT) histories.push([node.id, storedHistory(node.history)]);
-  return JSON.stringify({ nodes: compactNodes(storage), histories } satisfies Stored);
+  return JSON.stringify({ nodes: compactNodes(storage), histories, textOpIds: storage.textOpIds.latest() } satisfies Stored);
 }
 
 /** @throws AppError ROOM_UNREADABLE when this is no dump */
 export function loadStorage(dump: unknown): Storage {
   const storage = emptyStorage();
   try {
-    const { nodes, histories } = JSON.parse(dump as string) as Stored;
+    const { nodes, histories, textOpIds = [] } = JSON.parse(dump as string) as Stored;
     if (nodes[0]?.[0] !== ROOT_ID) throw new AppError('ROOM_UNREADABLE', { reason: 'its Storage does not begin with the root' });
     for (const node of nodes) loadNode(storage, node);
     for (const [id, history] of histories) (storage.nodes.get(id) as TextNode).history = loadHistory(history);
+    for (const opId of textOpIds) storage.textOpIds.add(opId);
   } catch (error) {
     if (error instanceof AppError) throw error;
     throw new AppError('ROOM_UNREADABLE', { reason: `its Storage makes no tree (${String(error)})` });

@@ -7,7 +7,14 @@ export type Verdict =
   /** A resent op whose effect is here already; `op` acknowledges it once more. */
   | { readonly is: 'known'; readonly op: Op }
   | AppliedVerdict
-  | { readonly is: 'rejected'; readonly reason: string };
+  | RejectedVerdict;
+
+export interface RejectedVerdict {
+  readonly is: 'rejected';
+  readonly reason: string;
+  /** What makes its sender take it back; a snapshot does the rest, or without this all of it. */
+  readonly takeBack?: { readonly replies: readonly Op[]; readonly needsState: boolean };
+}
 
 export interface AppliedVerdict {
   readonly is: 'applied';

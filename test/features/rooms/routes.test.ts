@@ -314,6 +314,24 @@ describe('list', () => {
     );
   });
 
+  test('[RM72] nextPage is a path that leads on in the same list, to a last page without one', async () => {
+    for (let n = 0; n < 3; n += 1) await aRoom({ metadata: { 'of a page&': 'päge 1' }, organizationId: 'pages' });
+    const seen: string[] = [];
+    let path: string | undefined = '/v2/rooms?limit=1&metadata.of%20a%20page%26=p%C3%A4ge+1&tenantId=pages';
+    while (path !== undefined) {
+      const { status, json }: { status: number; json: any } = await call(`GET ${path}`);
+      expect(status).toBe(200);
+      seen.push(...json.data.map(({ id }: { id: string }) => id));
+      expect(json).toEqual({
+        data: json.data,
+        nextCursor: seen.length < 3 ? expect.any(String) : null,
+        ...(seen.length < 3 && { nextPage: expect.stringMatching(/^\/v2\/rooms\?/) }),
+      });
+      path = json.nextPage;
+    }
+    expect(new Set(seen).size).toBe(3);
+  });
+
   test('[RM70] filters arrive from the address: query with +, metadata.KEY, groupIds with commas', async () => {
     const id = await aRoom({ metadata: { kind: 'wanted one' }, groupsAccesses: { wantedGroup: ['*:read'] } });
     const idsOf = async (query: string) =>

@@ -172,14 +172,32 @@ describe('an upsert', () => {
     expect(newRoomOfUpsert({ update: { defaultAccesses: null } })).toBeNull();
   });
 
-  test('[RM24] checks both parts though the room may exist', () => {
-    expect(refusal(() => newRoomOfUpsert({ update: { metadata: { a: 'v'.repeat(257) } } }))).toContain("'metadata.a'");
-    expect(refusal(() => newRoomOfUpsert({ update: {}, create: { defaultAccesses: ['x'] } }))).toContain("'defaultAccesses'");
+  test('[RM24] checks both parts though the room may exist, and says in which the fault is', () => {
+    const long = { a: 'v'.repeat(257) };
+    const create = { defaultAccesses: [] };
+    expect(refusal(() => newRoomOfUpsert({ update: { metadata: long } }))).toContain("'update.metadata.a'");
+    expect(refusal(() => newRoomOfUpsert({ update: {}, create: { ...create, metadata: long } }))).toContain(
+      "'create.metadata.a'",
+    );
+    for (const key of ['defaultAccesses', 'usersAccesses', 'groupsAccesses']) {
+      const wrong = { [key]: key === 'defaultAccesses' ? ['x'] : { u: ['x'] } };
+      const shown = key === 'defaultAccesses' ? key : `${key}.u`;
+      expect(refusal(() => newRoomOfUpsert({ update: wrong, create }))).toContain(`'update.${shown}'`);
+      expect(refusal(() => newRoomOfUpsert({ update: {}, create: { ...create, ...wrong } }))).toContain(`'create.${shown}'`);
+    }
+    expect(refusal(() => newRoomOfUpsert({ update: {}, create: { ...create, organizationId: '' } }))).toContain(
+      "'create.organizationId'",
+    );
   });
 });
 
 describe('the list', () => {
   const none = { organizationId: null, userId: null, groupIds: null, clauses: [] };
+
+  test('[RM71] tenantId is the older name of organizationId; both at once are refused', () => {
+    expect(filterOf({ tenantId: 'acme' })).toEqual({ ...none, organizationId: 'acme' });
+    expect(refusal(() => filterOf({ tenantId: 'acme', organizationId: 'acme' }))).toContain("'tenantId' is the older name");
+  });
 
   test('[RM25] no parameter, no filter; an empty query is none either', () => {
     expect(filterOf({})).toEqual(none);

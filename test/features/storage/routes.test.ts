@@ -7,6 +7,8 @@ const nodes = [
   ['root', { type: 0, data: {} }],
   ['1:0', { type: 1, parentId: 'root', parentKey: 'l' }],
 ];
+/** Every change carries a request, by which the room knows it when it comes again. */
+const request = { id: expect.any(String), digest: expect.any(String) };
 const op = { type: 3, id: 'root', data: { a: 1 }, opId: '77:0' };
 let door: RecordingDoor;
 let call: Call;
@@ -50,7 +52,7 @@ describe('POST /rooms/{roomId}/storage', () => {
     async (typeKey) => {
       const root = { [typeKey]: 'LiveObject', data: { a: 1 } };
       expect(await initialize(root)).toMatchObject({ status: 200, text });
-      expect(door.asked).toEqual([['here', { type: 'storage.initialize', root, typeKey: 'liveblocksType' }]]);
+      expect(door.asked).toEqual([['here', { type: 'storage.initialize', root, typeKey: 'liveblocksType', request }]]);
     },
   );
 
@@ -60,6 +62,16 @@ describe('POST /rooms/{roomId}/storage', () => {
     ['no kind', { data: {} }, "Missing key 'serviceType'."],
     ['data that is a list', { serviceType: 'LiveObject', data: [] }, "Value at key 'data' must be an object."],
     ['an array', [], 'The body must be an object.'],
+    [
+      'row 59: an unknown kind, deep inside',
+      { serviceType: 'LiveObject', data: { a: { serviceType: 'LiveList', data: [{ serviceType: 'x', data: 1 }] } } },
+      "Value at key '/data/a/data/0/serviceType' must be one of",
+    ],
+    [
+      'row 61: a value above the limit',
+      { serviceType: 'LiveObject', data: { a: 'x'.repeat(2_097_152) } },
+      "Value at key '/data/a' is longer than 2097152 characters.",
+    ],
   ])('[RS10] row 58: %s is refused before the room is asked', async (_, body, message) => {
     expect(refused(await initialize(body))).toContain(`422 UNPROCESSABLE_ENTITY ${message}`);
     expect(door.asked).toEqual([]);
@@ -69,7 +81,8 @@ describe('POST /rooms/{roomId}/storage', () => {
     let data: object = {};
     for (let depth = 0; depth < 60; depth += 1) data = { inner: { serviceType: 'LiveObject', data } };
     expect((await initialize({ serviceType: 'LiveObject', data })).status).toBe(200);
-    expect((await initialize({ serviceType: 'LiveObject', data: { a: 'x'.repeat(4_000_000) } })).status).toBe(200);
+    const list = { serviceType: 'LiveList', data: Array(2).fill('x'.repeat(2_000_000)) };
+    expect((await initialize({ serviceType: 'LiveObject', data: { list } })).status).toBe(200);
     expect(refused(await initialize({ serviceType: 'LiveObject', data: { a: 'x'.repeat(10_485_760) } }))).toContain(
       '413 PAYLOAD_TOO_LARGE',
     );
@@ -79,7 +92,7 @@ describe('POST /rooms/{roomId}/storage', () => {
 describe('DELETE and PATCH', () => {
   test('[RS12] DELETE /rooms/{roomId}/storage answers 200 without a body', async () => {
     expect(await call(`DELETE ${url}`)).toMatchObject({ status: 200, text: '' });
-    expect(door.asked).toEqual([['here', { type: 'storage.delete' }]]);
+    expect(door.asked).toEqual([['here', { type: 'storage.delete', request }]]);
   });
 
   test('[RS13] PATCH …/json-patch hands on the operations and answers 200 without a body; row 66: null is a value', async () => {
@@ -89,7 +102,7 @@ describe('DELETE and PATCH', () => {
       { op: 'test', path: '/b', value: null },
     ];
     expect(await patch(operations)).toMatchObject({ status: 200, text: '' });
-    expect(door.asked).toEqual([['here', { type: 'storage.patch', operations }]]);
+    expect(door.asked).toEqual([['here', { type: 'storage.patch', operations, request }]]);
     expect((await patch([])).status).toBe(200);
   });
 
@@ -136,7 +149,7 @@ describe('mutateStorage of the SDK', () => {
       ],
     });
     expect(answer).toMatchObject({ status: 200, json: { messages: [{ type: 201, ops: [op] }] } });
-    expect(door.asked).toEqual([['here', { type: 'storage.send', ops: [op, second] }]]);
+    expect(door.asked).toEqual([['here', { type: 'storage.send', ops: [op, second], request }]]);
   });
 
   test.each([

@@ -8,7 +8,14 @@ const T0 = 1_795_241_154_000;
 const tokenKey = tokenKeyFrom('sk_test');
 let issued = 0;
 const call = callerOf(
-  tokenRoutes({ tokenKey, tokenLifetimeMs: 3_600_000, nowMs: () => T0, newTokenId: () => `token-${++issued}` }),
+  tokenRoutes({
+    tokenKey,
+    tokenLifetimeMs: 3_600_000,
+    publicKey: 'pk_test',
+    nowMs: () => T0,
+    newTokenId: () => `token-${++issued}`,
+    findRoom: async () => null,
+  }),
 );
 const verify = makeTokenVerifier({ tokenKey, nowMs: () => T0, rememberedMax: 10 });
 const authorize = (body: unknown) => call('POST /v2/authorize-user', { json: body });

@@ -5,6 +5,7 @@ import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
 
 class Recorder implements Actor<string> {
   readonly heard: string[] = [];
+  readonly resumes: ('resumed' | 'not yet')[] = [];
   idle = false;
   breaks = false;
   stopped: (() => void) | null = null;
@@ -23,6 +24,13 @@ class Recorder implements Actor<string> {
   }
   drop(): void {
     this.heard.push('drop');
+  }
+  suspend(): void {
+    this.heard.push('suspend');
+  }
+  async resume(): Promise<'resumed' | 'not yet'> {
+    this.heard.push('resume');
+    return this.resumes.shift() ?? 'resumed';
   }
   isIdle(): boolean {
     return this.idle;
@@ -215,4 +223,34 @@ test('[AH12] what is told to an actor on its way down wakes nobody; behind a que
   loads[1]!.ready();
   await joined;
   expect(loads[1]!.actor.heard).toEqual(['join', 'leave']);
+});
+
+test('[AH13] an actor that is handed over is stopped, and who asks for it meanwhile is sent after it', async () => {
+  const { host, loads } = aHost();
+  const first = host.ask('a', '1');
+  loads[0]!.ready();
+  await first;
+  const moving = host.move('a');
+  const late = host.ask('a', 'late');
+  loads[0]!.actor.stopped!();
+  await moving;
+  await expect(late).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+  expect(loads).toHaveLength(1);
+  await host.move('nobody');
+});
+
+test('[AH14] without a lease actors are kept and those that load are dropped; with a new one all are resumed, again until each is', async () => {
+  const { host, loads, clock } = aHost();
+  const [ready, loading] = [host.ask('a', '1'), host.ask('b', '1')];
+  loads[0]!.ready();
+  await ready;
+  host.suspendAll();
+  await expect(loading).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+  const { actor } = loads[0]!;
+  actor.resumes.push('not yet');
+  await host.resumeAll();
+  clock.advance(1_000);
+  await settled();
+  clock.advance(1_000);
+  expect(actor.heard).toEqual(['1', 'suspend', 'resume', 'resume', 'tick', 'tick']); // and not a third time
 });

@@ -6,6 +6,7 @@
 import { randomInt } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
 import { systemClock, systemRandom } from '../../../src/base/clock.ts';
+import { asWorkerAddress } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { SqlOwnership } from '../../../src/kernel/cluster/sql-ownership.ts';
 import type { Journal } from '../../../src/kernel/persistence/journal.ts';
@@ -84,7 +85,14 @@ async function aWriter(mutate: (text: string) => string): Promise<Journal> {
 
 async function soak({ takeovers, mutate }: { takeovers: number; mutate: (text: string) => string }): Promise<Tally> {
   const db = await postgres.open({ url, poolMax: STREAMS });
-  const deps = { db, clock: systemClock, random: systemRandom, log: silentLog, address: 'test', onLapsed: () => undefined };
+  const deps = {
+    db,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    address: asWorkerAddress('test:1'),
+    onLapsed: () => undefined,
+  };
   const ownership = await SqlOwnership.register(deps);
   const contests = Array.from({ length: STREAMS }, async () => {
     const writers = await Promise.all([aWriter(mutate), aWriter(mutate)]);

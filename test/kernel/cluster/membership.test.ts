@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { systemRandom } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
+import { asWorkerAddress } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { LEASE } from '../../../src/kernel/cluster/lease.ts';
 import { Membership } from '../../../src/kernel/cluster/membership.ts';
@@ -28,7 +29,7 @@ async function aWorker() {
     clock,
     random: systemRandom,
     log: silentLog,
-    address: 'test:1',
+    address: asWorkerAddress('test:1'),
     onLapsed: () => (lapses += 1),
   });
   return { membership, clock, heard, held, database, lapses: () => lapses };

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
 import { systemClock, systemRandom } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
+import { asWorkerAddress } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { SqlOwnership } from '../../../src/kernel/cluster/sql-ownership.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
@@ -34,7 +35,7 @@ async function aWorker(through: Sql = db): Promise<Worker> {
     clock,
     random: systemRandom,
     log: silentLog,
-    address: 'test:1',
+    address: asWorkerAddress('test:1'),
     onLapsed,
   });
   workers.push(ownership);
@@ -174,7 +175,7 @@ test('[OW6] a lease that ran out less than 250 ms ago still protects: clocks run
     const early = await other.claim(stream);
     isInTime = performance.now() - startedMs < 250; // else this machine was busy elsewhere and the answer tells nothing
     if (!isInTime) continue;
-    expect(early).toEqual({ refused: 'owned', by: ownership.incarnation });
+    expect(early).toEqual({ refused: 'owned', at: 'test:1', by: ownership.incarnation });
     await expireLease(ownership, '251 milliseconds');
     expect(await other.claim(stream)).toMatchObject({ stream });
   }

@@ -387,6 +387,8 @@ test('[RT29] /openapi.json describes the very routes, open to all', async () => 
       '/v2/events',
       '/v2/fail/{code}',
       '/v2/c/rooms/{roomId}',
+      '/openapi.json',
+      '/docs',
     ],
   ]);
   expect(value.paths['/v2/rooms'].get.parameters).toEqual([
@@ -396,5 +398,14 @@ test('[RT29] /openapi.json describes the very routes, open to all', async () => 
   expect(Object.keys(value.paths['/v2/rooms'].post.responses)).toEqual(['200', '401', '403', '413', '415', '422', 'default']);
   expect(value.paths['/v1/room/{roomId}'].get.deprecated).toBe(true);
   expect(value.paths['/v2/rooms/{roomId}'].delete.responses['204']).toBeDefined();
-  expect([value.paths['/v2/rooms'].get.security, value.paths['/v2/rooms'].post.security]).toEqual([[], [{ bearer: [] }]]);
+  expect([value.paths['/v2/rooms'].get.security, value.paths['/v2/rooms'].post.security]).toEqual([[], [{ secretKey: [] }]]);
+});
+
+test('[OD8] /docs is the same as a page, open to all, that may load and run nothing', async () => {
+  const { status, text, headers } = await call(api, 'GET /docs');
+  expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+  expect(headers['content-security-policy']).toContain("default-src 'none'");
+  const { value } = await call(api, 'GET /openapi.json');
+  for (const methods of Object.values<Record<string, { operationId: string }>>(value.paths))
+    for (const { operationId } of Object.values(methods)) expect(text).toContain(`id="${operationId}"`);
 });

@@ -10,6 +10,9 @@ const authenticate = makeAuthenticate({
     if (token !== 'good.jwt') throw new AppError('INVALID_TOKEN');
     return { uid: 'alice' };
   },
+  async verifyBackEndToken(token) {
+    if (token !== 'back.end.jwt') throw new AppError('INVALID_TOKEN');
+  },
 });
 
 async function asked(need: Need, authorization?: string): Promise<unknown> {
@@ -60,4 +63,21 @@ test('[RT2] a route that needs nothing asks nobody', async () => {
 test('[RT1] a bearer has no spaces in it', () => {
   expect(bearerOf({ authorization: 'Bearer  a ' })).toBe('a');
   expect(bearerOf({ authorization: 'Bearer a b' })).toBeNull();
+});
+
+test.each([
+  [undefined, '401 MISSING_SECRET_KEY'],
+  ['Basic sk_right', '401 MISSING_SECRET_KEY'],
+  ['Bearer pk_right', '401 WRONG_KEY_USED'],
+  ['Bearer sk_wrong', '403 INVALID_SECRET_KEY'],
+  ['Bearer good.jwt', '401 INVALID_TOKEN'],
+  ['Bearer sk_right', { kind: 'secret' }],
+  ['Bearer back.end.jwt', { kind: 'secret' }],
+])('[VO1] for a route of the first REST API the header %j gives %j', async (header, expected) => {
+  expect(await asked('back end', header)).toEqual(expected);
+});
+
+test('[VO1] the token of the first REST API opens no other route', async () => {
+  expect(await asked('secret', 'Bearer back.end.jwt')).toBe('403 INVALID_SECRET_KEY');
+  expect(await asked('room:read', 'Bearer back.end.jwt')).toBe('401 INVALID_TOKEN');
 });

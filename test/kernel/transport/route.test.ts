@@ -51,7 +51,8 @@ test('[RT30] a bound route hands its dependencies to the handler', () => {
   const bound = bindRoute(route({ ...facts, reply: Type.String(), handle: (_, { db }) => withHeaders(db, { 'x-a': '1' }) }), {
     db: 'here',
   });
-  expect(bound.run({ params: {}, query: {}, body: undefined, principal: { kind: 'none' }, request: {} as HttpRequest })).toEqual({
+  const means = { request: {} as HttpRequest, once: {}, afterCommit: () => undefined };
+  expect(bound.run({ params: {}, query: {}, body: undefined, principal: { kind: 'none' }, ...means })).toEqual({
     value: 'here',
     headers: { 'x-a': '1' },
   });

@@ -99,7 +99,7 @@ describe('a document that initialises Storage', () => {
   });
 
   test.each<[string, Json, string]>([
-    ['row 58: a LiveList', node('LiveList', []), "Value at key 'serviceType' must be LiveObject: the root of Storage is one."],
+    ['row 58: a LiveList', node('LiveList', []), "Value at key 'serviceType' must be 'LiveObject': the root of Storage is one."],
     ['row 58: without data', { serviceType: 'LiveObject' }, "Missing key 'data'."],
     ['row 58: without a kind', { data: {} }, "Missing key 'serviceType'."],
     ['an array', [], 'A Storage document must be an object.'],
@@ -141,12 +141,33 @@ describe('a document that initialises Storage', () => {
     [
       'a file of a wrong id',
       root({ a: node('LiveFile', { ...FILE, id: 'fl_x' }) }),
-      "Value at key '/data/a/data/id' must match pattern",
+      "Value at key '/data/a/data/id' must be fl_ and 21 letters, digits, _ or -.",
+    ],
+    ['a file that is no object', root({ a: node('LiveFile', 'x') }), "Value at key '/data/a/data' must be an object."],
+    [
+      'a file with a key too many',
+      root({ a: node('LiveFile', { ...FILE, url: 'x' }) }),
+      "Value at key '/data/a/data/url' is not expected: a file has id, name, size, mimeType.",
+    ],
+    [
+      'a file with half a byte',
+      root({ a: node('LiveFile', { ...FILE, size: 0.5 }) }),
+      "Value at key '/data/a/data/size' must be an integer of at least 0.",
+    ],
+    [
+      'a file with a name of 1,025',
+      root({ a: node('LiveFile', { ...FILE, name: 'x'.repeat(1_025) }) }),
+      "Value at key '/data/a/data/name' must be a string of at most 1024 characters.",
+    ],
+    [
+      'a file with a type of 257',
+      root({ a: node('LiveFile', { ...FILE, mimeType: 'x'.repeat(257) }) }),
+      "Value at key '/data/a/data/mimeType' must be a string of at most 256 characters.",
     ],
     [
       'a file that lacks its size',
       root({ a: node('LiveFile', { id: FILE.id, name: 'x', mimeType: 'y' }) }),
-      "Value at key '/data/a/data' must have required properties size.",
+      "Missing key '/data/a/data/size'.",
     ],
     [
       'a node inside plain JSON',

@@ -19,6 +19,14 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
+/** Starts one that ends with the test at the latest. */
+export function aServerProcess(settings: Readonly<Record<string, string>>): ServerProcess {
+  const server = new ServerProcess(settings);
+  onTestFinished(() => server.stop('SIGKILL').then(() => undefined));
+  return server;
+}
+
+/** Whoever makes one ends it. */
 export class ServerProcess {
   readonly exited: Promise<Exit>;
   readonly #child: ChildProcess;
@@ -39,7 +47,10 @@ export class ServerProcess {
       this.#stderr += text;
     });
     this.exited = new Promise((resolve) => this.#child.once('close', (code, signal) => resolve({ code, signal })));
-    onTestFinished(() => this.stop('SIGKILL').then(() => undefined));
+  }
+
+  get pid(): number {
+    return this.#child.pid!;
   }
 
   get stdout(): string {
@@ -49,6 +60,11 @@ export class ServerProcess {
   /** All it said, for people to read. */
   get output(): string {
     return this.#stdout + this.#stderr;
+  }
+
+  /** Sends the signal; nothing is waited for. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
   }
 
   /** Sends the signal and waits for the end; at once when it has ended already. */

@@ -18,21 +18,26 @@ export interface Ask {
   readonly contentType?: string;
   /** In place of the secret key; null sends none. */
   readonly bearer?: string | null;
+  /** The Idempotency-Key. */
+  readonly key?: string;
+  readonly signal?: AbortSignal;
 }
 
 export async function ask(
   server: TestServer,
   path: string,
-  { method, json, body, contentType, bearer = server.secretKey }: Ask = {},
+  { method, json, body, contentType, bearer = server.secretKey, key, signal }: Ask = {},
 ): Promise<Answer> {
   const payload = json === undefined ? body : JSON.stringify(json);
   const response = await fetch(new URL(path, server.url), {
     method: method ?? (payload === undefined ? 'GET' : 'POST'),
     headers: {
       ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+      ...(key === undefined ? {} : { 'idempotency-key': key }),
       ...(payload === undefined ? {} : { 'content-type': contentType ?? 'application/json' }),
     },
     ...(payload === undefined ? {} : { body: payload as never }),
+    ...(signal === undefined ? {} : { signal }),
   });
   const text = await response.text();
   return {

@@ -34,6 +34,8 @@ export interface Visit extends Partial<Person> {
   readonly publicKey?: string;
   /** In place of the server's address. */
   readonly baseUrl?: string;
+  /** The client gathers what it sends for so long; 16 ms when absent. */
+  readonly throttle?: number;
   readonly initialPresence?: Record<string, unknown>;
   readonly initialStorage?: () => Record<string, any>;
 }
@@ -50,7 +52,7 @@ export function visit(server: TestServer, { roomId, ...options }: Visit): Visito
   };
   const client = createClient({
     baseUrl: options.baseUrl ?? server.url,
-    throttle: 16,
+    throttle: options.throttle ?? 16,
     polyfills: { WebSocket: network.WebSocket as any, fetch },
     ...(options.publicKey === undefined ? { authEndpoint } : { publicApiKey: options.publicKey }),
   });

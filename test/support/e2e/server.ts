@@ -7,11 +7,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Liveblocks } from '@liveblocks/node';
-import { afterAll } from 'vitest';
+import { afterAll, beforeEach } from 'vitest';
 import { type App, startApp } from '../../../src/app.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { readSettings } from '../../../src/config.ts';
 import { usePostgres } from '../postgres.ts';
+import { aRedisPrefix, useRedis } from '../redis.ts';
+import { s3Settings } from '../s3.ts';
+import { services } from '../services.ts';
+import { startCluster } from './cluster.ts';
 import { freePort } from './free-port.ts';
 
 export interface TestServer {
@@ -43,25 +47,39 @@ function externalServer(): TestServer {
   return { ...addresses(url), ...keys(environment('E2E_SECRET_KEY'), environment('E2E_PUBLIC_KEY'), url), restart };
 }
 
+/** Whether the files run against a cluster of several workers instead of one. */
+const isCluster = process.env.E2E_CLUSTER !== undefined;
+
+/** The services of a cluster cannot be had; the line that says so was printed before the first test. */
+function skipAll(): TestServer {
+  beforeEach(({ skip }) => skip());
+  return {
+    ...addresses('http://127.0.0.1:1'),
+    ...keys('sk_none', 'pk_none', 'http://127.0.0.1:1'),
+    restart: async () => undefined,
+  };
+}
+
 async function ownServer(settings: Readonly<Record<string, string>>): Promise<TestServer> {
+  if (isCluster && !(services.has('redis') && services.has('ceph'))) return skipAll();
+  const clusterOnly: Record<string, string> = isCluster ? await clusterServices() : {};
   const folder = await mkdtemp(join(tmpdir(), 'atrium-e2e-'));
   const database = await usePostgres().database();
   const own = { secretKey: `sk_${randomBytes(16).toString('hex')}`, publicKey: `pk_${randomBytes(16).toString('hex')}` };
   const port = await freePort();
-  const start = (): Promise<App> =>
-    startApp(
-      readSettings({
-        HOST: '127.0.0.1',
-        PORT: String(port),
-        DATA_DIR: folder,
-        SECRET_KEY: own.secretKey,
-        PUBLIC_KEY: own.publicKey,
-        STORAGE_TYPE_KEY: 'liveblocksType',
-        DATABASE_URL: database,
-        ...settings,
-      }),
-      { log: silentLog, onFatal: unexpected },
-    );
+  const all = {
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    DATA_DIR: folder,
+    SECRET_KEY: own.secretKey,
+    PUBLIC_KEY: own.publicKey,
+    STORAGE_TYPE_KEY: 'liveblocksType',
+    DATABASE_URL: database,
+    ...clusterOnly,
+    ...settings,
+  };
+  const start = (): Promise<Pick<App, 'url' | 'stop'>> =>
+    isCluster ? startCluster(all) : startApp(readSettings(all), { log: silentLog, onFatal: unexpected });
   let app = await start();
   afterAll(async () => {
     await app.stop();
@@ -72,6 +90,11 @@ async function ownServer(settings: Readonly<Record<string, string>>): Promise<Te
     app = await start();
   };
   return { ...addresses(app.url), ...keys(own.secretKey, own.publicKey, app.url), restart };
+}
+
+/** What workers share, beside the database. */
+async function clusterServices(): Promise<Record<string, string>> {
+  return { REDIS_URL: await useRedis().url(), REDIS_PREFIX: aRedisPrefix(), ...(await s3Settings('atrium-e2e')) };
 }
 
 /** Fails the test run, whatever test is on. */

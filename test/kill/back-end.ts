@@ -1,41 +1,8 @@
-/**
- * Clients that write under load: each write carries an id, and the ledger is told of it before it is sent and again when the server has
- * acknowledged it. All survive the server and come back to it, apart from the forgetful ones.
- */
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Dice } from '../fuzz/dice.ts';
+/** A back end that calls without an Idempotency-Key and never again, because nobody knows whether the first call got through. */
 import { ask, roomPath } from '../support/e2e/rest.ts';
-import type { Ledger } from './ledger.ts';
-import type { Target } from './place.ts';
+import type { Writer, WriterDeps } from '../support/writing/writers.ts';
 
-export interface Writer {
-  /** Makes one write; does not wait for the answer. */
-  write(): void;
-  /** Waits until all that it still holds is acknowledged. */
-  settle(): Promise<void>;
-  leave(): void;
-}
-
-export interface WriterDeps {
-  readonly server: Target;
-  readonly ledger: Ledger;
-  readonly roomId: string;
-  /** Ids of the calls to come; never the same twice. */
-  readonly nextId: (kind: string) => string;
-}
-
-/** Longest time between two writes of one writer. */
-const PAUSE_MS_MAX = 25;
-
-/** Lets writers write until told to stop. */
-export async function keepWriting(writer: Writer, dice: Dice, isOver: () => boolean): Promise<void> {
-  while (!isOver()) {
-    writer.write();
-    await sleep(dice.below(PAUSE_MS_MAX));
-  }
-}
-
-/** A back end: every call is acknowledged by its 200, and none is repeated, because nobody knows whether the first got through. */
+/** Every call is acknowledged by its 200. */
 export class BackEnd implements Writer {
   readonly #deps: WriterDeps;
   readonly #calls: readonly ((id: string) => Promise<number>)[];

@@ -9,12 +9,12 @@ import { getYjsProviderForRoom } from '@liveblocks/yjs';
 import { WebSocket } from 'ws';
 import { WebsocketProvider } from 'y-websocket';
 import * as Y from 'yjs';
-import { Dice } from '../fuzz/dice.ts';
-import { Link } from '../fuzz/link.ts';
-import { asMessages, CODE } from '../support/e2e/messages.ts';
-import { ask, roomPath } from '../support/e2e/rest.ts';
-import { accessTokenFor } from '../support/e2e/tokens.ts';
-import { until } from '../support/e2e/until.ts';
+import { Dice } from '../../fuzz/dice.ts';
+import { Link } from '../../fuzz/link.ts';
+import { asMessages, CODE } from '../e2e/messages.ts';
+import { ask, roomPath } from '../e2e/rest.ts';
+import { accessTokenFor } from '../e2e/tokens.ts';
+import { until } from '../e2e/until.ts';
 import { contentOf, mark, marksIn } from './place.ts';
 import type { Writer, WriterDeps } from './writers.ts';
 
@@ -47,6 +47,10 @@ abstract class Typist implements Writer {
     this.deps.ledger.wrote(id);
     this.#unacked.add(id);
     this.doc.getText('text').insert(0, mark(id));
+  }
+
+  get text(): string {
+    return this.doc.getText('text').toString();
   }
 
   /** All that it typed is in the server's document. */

@@ -1,0 +1,63 @@
+/**
+ * Worker processes over `node:child_process`: how a supervisor starts them, and how a worker finds its supervisor. Both ends are here, because
+ * they share the mark in the environment and the messages.
+ *
+ * Children inherit standard output and error, so their logs pass through; the channel for messages ends with either process.
+ */
+import { fork } from 'node:child_process';
+import type { StartChild, SupervisorLink, WorkerReport } from '../kernel/cluster/child-worker.ts';
+
+/** Set for children only: which place they have. It is no setting. */
+const MARK = 'ATRIUM_WORKER';
+
+/** Starts `entry`, a module, in a process with the arguments of Node that this one has, or with `execArgv`. */
+export function childWorkers({
+  entry,
+  execArgv = process.execArgv,
+}: {
+  entry: string;
+  execArgv?: readonly string[];
+}): StartChild {
+  return ({ index, settings, ...events }) => {
+    const child = fork(entry, [], {
+      env: { ...process.env, ...settings, [MARK]: String(index) },
+      execArgv: [...execArgv],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    child.on('message', (message) => events.onReport(message as WorkerReport));
+    const ended = once(events.onExit);
+    child.on('exit', (code, signal) => ended({ code, signal }));
+    // Besides a process that could not be made, a signal or message that could not be sent: then its exit follows.
+    child.on('error', () => {
+      if (child.pid === undefined) ended({ code: null, signal: null });
+    });
+    return { pid: child.pid ?? null, stop: () => void child.kill('SIGTERM'), kill: () => void child.kill('SIGKILL') };
+  };
+}
+
+/** Null in a process that nobody supervises. */
+export function findSupervisor(): SupervisorLink | null {
+  const index = Number(process.env[MARK]);
+  if (process.send === undefined || !Number.isInteger(index)) return null;
+  return {
+    index,
+    report: (report) =>
+      new Promise((resolve) => {
+        if (process.connected) process.send!(report, undefined, undefined, () => resolve());
+        else resolve();
+      }),
+    onGone(task) {
+      if (process.connected) process.once('disconnect', task);
+      else task();
+    },
+  };
+}
+
+function once<Argument>(task: (argument: Argument) => void): (argument: Argument) => void {
+  let hasRun = false;
+  return (argument) => {
+    if (hasRun) return;
+    hasRun = true;
+    task(argument);
+  };
+}

@@ -1,0 +1,72 @@
+/** Where large snapshots and files are: in the bucket of S3_BUCKET, or in DATA_DIR under URLs that we serve; and the sweep of what nothing refers to. */
+import { join } from 'node:path';
+import { BLOB_PATH } from '../adapters/blob-urls.ts';
+import { DiskBlobs } from '../adapters/disk-blobs.ts';
+import { systemClock, systemRandom } from '../base/clock.ts';
+import type { Log } from '../base/observe.ts';
+import type { Settings } from '../config.ts';
+import { BlobSweep } from '../kernel/persistence/blob-sweep.ts';
+import type { Blobs } from '../kernel/persistence/blobs.ts';
+import type { Sql } from '../kernel/persistence/sql.ts';
+import { serveDownloads } from '../kernel/transport/downloads.ts';
+import type { HttpHandler } from '../kernel/transport/server.ts';
+
+export interface OpenedBlobs {
+  readonly blobs: Blobs;
+  /** Answers the URLs of blobs that we serve ourselves, and hands everything else on. */
+  serve(others: HttpHandler): HttpHandler;
+  close(): Promise<void>;
+}
+
+interface OpenBlobs {
+  readonly db: Sql;
+  readonly log: Log;
+  /** Where clients reach this server; known once it listens. */
+  readonly publicUrl: () => string;
+  /** Signs URLs; the same after a restart. */
+  readonly secret: Uint8Array;
+}
+
+/** @throws StartRefused when the bucket says no. */
+export async function openBlobs(settings: Settings, { db, log, publicUrl, secret }: OpenBlobs): Promise<OpenedBlobs> {
+  const stored = settings.S3_BUCKET === undefined ? openDisk(settings, { log, publicUrl, secret }) : await openS3(settings, log);
+  const sweep = new BlobSweep({ db, blobs: stored.blobs, clock: systemClock, log });
+  const close = async (): Promise<void> => {
+    await sweep.close();
+    stored.close();
+  };
+  return { blobs: stored.blobs, serve: stored.serve, close };
+}
+
+interface Stored extends Pick<OpenedBlobs, 'blobs' | 'serve'> {
+  close(): void;
+}
+
+function openDisk({ DATA_DIR }: Settings, { log, publicUrl, secret }: Omit<OpenBlobs, 'db'>): Stored {
+  const directory = join(DATA_DIR, 'blobs');
+  const blobs = new DiskBlobs({ directory, publicUrl, secret, clock: systemClock, random: systemRandom });
+  const downloads = serveDownloads({ blobs, grantOf: (request) => blobs.grantOf(request), log });
+  const serve = (others: HttpHandler): HttpHandler => {
+    return (request) => (request.path.startsWith(BLOB_PATH) ? downloads(request) : others(request));
+  };
+  return { blobs, serve, close: () => undefined };
+}
+
+/** The SDK is large: only those who use it load it. */
+async function openS3(settings: Settings, log: Log): Promise<Stored> {
+  const { S3_BUCKET, S3_ENDPOINT: endpoint, S3_PUBLIC_ENDPOINT: publicEndpoint, S3_REGION: region } = settings;
+  const [{ S3Blobs }, { checkBucket }] = await Promise.all([
+    import('../adapters/s3-blobs.ts'),
+    import('../adapters/s3-start.ts'),
+  ]);
+  const forcePathStyle = settings.S3_FORCE_PATH_STYLE;
+  const blobs = new S3Blobs({ bucket: S3_BUCKET!, endpoint, publicEndpoint, region, forcePathStyle, log });
+  const missing = settings.S3_CREATE_BUCKET ? 'create' : 'refuse';
+  try {
+    await checkBucket({ bucket: blobs.bucket, endpoint, region, missing, log });
+  } catch (error) {
+    blobs.close();
+    throw error;
+  }
+  return { blobs, serve: (others) => others, close: () => blobs.close() };
+}

@@ -1,0 +1,60 @@
+/** This process as one worker: it starts the app, tells its supervisor if it has one, and drains when it is asked to end. */
+import { type App, startApp } from '../app.ts';
+import { systemClock } from '../base/clock.ts';
+import type { Log } from '../base/observe.ts';
+import type { Settings } from '../config.ts';
+import type { SupervisorLink } from '../kernel/cluster/child-worker.ts';
+import { endWith } from './end-with.ts';
+import { welcome } from './welcome.ts';
+
+/** Longest a drain may take; Kubernetes kills after 30 s, a supervisor after 28 s. */
+const DRAIN_MS_MAX = 25_000;
+
+/**
+ * Resolves when it serves; the process then ends by itself, in order after SIGTERM, SIGINT, the admin port's drain, or the end of its supervisor.
+ * @throws StartRefused with one sentence for the person who starts it.
+ */
+export async function work(settings: Settings, { log, link }: { log: Log; link: SupervisorLink | null }): Promise<void> {
+  const drain = drainOnce(() => starting);
+  const starting = startApp(settings, {
+    log,
+    onFatal: (reason) => endWith(reason),
+    onDrainAsked: drain,
+    sharing: link === null ? 'alone' : 'shared',
+    onRegistered: (incarnation) => void link?.report({ type: 'registered', incarnation }),
+  });
+  process.on('SIGTERM', drain);
+  process.on('SIGINT', drain);
+  if (link !== null) followSupervisor(link, { log, drain });
+  const app = await starting;
+  if (link === null) process.stdout.write(welcome(app));
+  else await link.report({ type: 'serving', url: app.url });
+}
+
+function followSupervisor(link: SupervisorLink, { log, drain }: { log: Log; drain: () => void }): void {
+  process.on('SIGHUP', () => undefined); // the supervisor restarts us; the same signal reaches all when sent to the whole group
+  link.onGone(() => {
+    log.warn('supervisor gone; this worker drains');
+    drain();
+  });
+}
+
+/** Asked during the start it takes effect after it; asked again it changes nothing: Ctrl-C reaches us from the terminal and from npm. */
+function drainOnce(starting: () => Promise<App>): () => void {
+  let isDraining = false;
+  return () => {
+    if (isDraining) return;
+    isDraining = true;
+    systemClock.after(DRAIN_MS_MAX, () =>
+      endWith(`The drain took longer than ${DRAIN_MS_MAX} ms; what was acknowledged is safe.`),
+    );
+    starting().then(stop, () => undefined); // who awaits the start deals with its failure
+  };
+}
+
+function stop(app: App): void {
+  app.stop().then(
+    () => process.exit(0),
+    (error: unknown) => endWith(`The drain failed: ${error instanceof Error ? error.message : String(error)}`),
+  );
+}

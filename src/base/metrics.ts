@@ -1,0 +1,59 @@
+/**
+ * What a worker counts of itself, as one table. Who counts knows names of this table; how numbers are kept and shown is an adapter's
+ * business. Nothing here is for the path of single frames: count once per batch, request, room or socket.
+ */
+
+/** Each has one label; its values come from a short list in the code, never from a client. */
+export const COUNTERS = {
+  atrium_journal_appends_total: {
+    label: 'outcome',
+    help: 'Journal entries by outcome: committed; fenced, because the room has a newer owner; failed, given up without an answer.',
+  },
+  atrium_rooms_lost_total: { label: 'why', help: 'Rooms dropped from memory unread; clients came back and read them anew.' },
+  atrium_claims_total: {
+    label: 'outcome',
+    help: 'Rooms this worker asked the database for: claimed; owned by a live worker; gone; failed.',
+  },
+  atrium_snapshots_total: { label: 'outcome', help: 'Snapshots by outcome: saved; stale, a newer one was there; failed.' },
+  atrium_rest_requests_total: { label: 'status', help: 'Answered HTTP requests on the public port, by class of status.' },
+  atrium_socket_closes_total: { label: 'code', help: 'WebSockets that ended, by close code.' },
+} as const;
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const COUNTS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+const BYTES = [256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864];
+
+export const HISTOGRAMS = {
+  atrium_journal_flush_seconds: {
+    buckets: SECONDS,
+    help: 'From sending a batch of the journal to its commit, failures included.',
+  },
+  atrium_journal_flush_entries: { buckets: COUNTS, help: 'Entries in one batch of the journal, which are rooms.' },
+  atrium_journal_flush_bytes: { buckets: BYTES, help: 'Bytes in one batch of the journal.' },
+  atrium_snapshot_seconds: { buckets: SECONDS, help: 'Time to save one snapshot, failures included.' },
+  atrium_snapshot_bytes: { buckets: BYTES, help: 'Bytes of one snapshot.' },
+  atrium_rest_request_seconds: { buckets: SECONDS, help: 'From an HTTP request on the public port to the head of its answer.' },
+} as const;
+
+/** Read at the moment somebody looks. */
+export const GAUGES = {
+  atrium_rooms: 'Rooms in memory on this worker.',
+  atrium_connections: 'WebSockets on this worker.',
+  atrium_lease_remaining_seconds: 'How long this worker may still own rooms unless it renews its lease; 0 when it may not.',
+  atrium_ready: '1 while this worker may own rooms and does not drain.',
+} as const;
+
+export type CounterName = keyof typeof COUNTERS;
+export type HistogramName = keyof typeof HISTOGRAMS;
+export type GaugeName = keyof typeof GAUGES;
+
+export interface Metrics {
+  /** Adds `by`, or 1, to the counter under this value of its label. */
+  count(name: CounterName, value: string, by?: number): void;
+  observe(name: HistogramName, value: number): void;
+  /** `read` is asked each time the gauge is shown; the last one given counts. */
+  gauge(name: GaugeName, read: () => number): void;
+}
+
+/** Where nobody looks. */
+export const noMetrics: Metrics = { count: () => undefined, observe: () => undefined, gauge: () => undefined };

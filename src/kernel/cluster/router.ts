@@ -1,0 +1,228 @@
+/**
+ * Brings a command to the one worker that may decide it: this one, the one that has the actor, or the one that should take it.
+ *
+ * Where an actor is, is only believed here (memory, directory, database row); the claim decides. A wrong belief costs a refusal that names
+ * the owner, or a connection that fails, and the search goes on until the deadline. What may have had its effect is sent again only when
+ * it can be: `isRepeatable` says so.
+ */
+import type { Clock } from '../../base/clock.ts';
+import { AppError } from '../../base/errors.ts';
+import { asWorkerAddress, type WorkerAddress } from '../../base/ids.ts';
+import type { ActorHost } from '../actor/actor-host.ts';
+import type { Bus, Message } from './bus.ts';
+import type { Directory } from './directory.ts';
+import { Locations } from './locations.ts';
+import { preferredWorker } from './placement.ts';
+import type { Workers } from './workers.ts';
+
+export interface RouterDeps<Command> {
+  readonly host: ActorHost<Command>;
+  readonly bus: Bus;
+  readonly directory: Directory;
+  readonly workers: Workers;
+  readonly clock: Clock;
+  /** Where the database says the actor is, if its owner's lease is valid. */
+  readonly findOwner: (key: string) => Promise<WorkerAddress | null>;
+  /** Whether the command may be decided twice: it changes nothing, or is recognised when it comes again. */
+  readonly isRepeatable: (command: Command) => boolean;
+  /** Hears of each command from another worker before it is decided. */
+  readonly onForwarded: (key: string, command: Command, from: WorkerAddress) => void;
+  /** A command that was told could not be handed over: there is no such actor here. */
+  readonly onUndelivered: (command: Command, from: WorkerAddress) => void;
+}
+
+/** Longest search for an owner: longer than the lease of one that died (4.25 s), shorter than what callers wait. */
+const DEADLINE_MS = 10_000;
+/** One worker gets so long for one answer; a room that loads from a slow blob store needs seconds. */
+const ANSWER_MS = 8_000;
+const RETRY_FIRST_MS = 10;
+const RETRY_MS_MAX = 200;
+
+const ASK = 'actor.ask';
+const ASK_IF_AWAKE = 'actor.ask-if-awake';
+const TELL = 'actor.tell';
+
+export class Router<Command> {
+  readonly #deps: RouterDeps<Command>;
+  readonly #locations = new Locations();
+  /** Searches under way: all that is asked of one actor meanwhile shares one. */
+  readonly #searches = new Map<string, Promise<WorkerAddress | null>>();
+
+  constructor(deps: RouterDeps<Command>) {
+    this.#deps = deps;
+  }
+
+  /** Whether a message of the bus is for this router. */
+  static isFor({ kind }: Message): boolean {
+    return kind.startsWith('actor.');
+  }
+
+  /**
+   * Hands `command` to the owner of `key`, wherever it is; an actor that nobody owns is claimed by the worker that should have it.
+   * @throws AppError the refusal of the command; OUTCOME_UNKNOWN when it may have had its effect; ROOM_MOVED, WORKER_UNREACHABLE,
+   * ROOM_OVERLOADED, DATABASE_UNAVAILABLE, SERVER_STOPPING when it had none: safe to retry.
+   */
+  async ask(key: string, command: Command): Promise<unknown> {
+    const { clock, host } = this.#deps;
+    const endMs = clock.monotonicMs() + DEADLINE_MS;
+    let waitMs = RETRY_FIRST_MS;
+    let mayBeDone = false;
+    for (;;) {
+      const at = host.isAwake(key) ? null : await this.#find(key);
+      try {
+        return at === null ? await host.ask(key, command) : await this.#forward(at, { key, command, endMs });
+      } catch (error) {
+        mayBeDone ||= isUnknown(error);
+        if (!this.#mayTryAgain(error, { key, command, at }) || clock.monotonicMs() + waitMs > endMs)
+          throw mayBeDone ? asUnknown(error) : error;
+      }
+      await this.#pause(waitMs);
+      waitMs = Math.min(waitMs * 2, RETRY_MS_MAX);
+    }
+  }
+
+  /** The same, but null when the actor sleeps: it is not woken. */
+  async askIfAwake(key: string, command: Command): Promise<{ readonly reply: unknown } | null> {
+    const { host, bus } = this.#deps;
+    if (host.isAwake(key)) return { reply: await host.ask(key, command) };
+    const at = this.#isAlone ? null : await this.#findOwner(key);
+    if (at === null || at === bus.address) return null;
+    const answer = await bus.ask(at, { kind: ASK_IF_AWAKE, payload: [key, command] }, { deadlineMs: ANSWER_MS });
+    return answer as { readonly reply: unknown } | null;
+  }
+
+  /**
+   * Hands `command` to the actor without waiting, along the way that an earlier `ask` found. False when there is none: nothing was sent.
+   * Plain calls all the way, because this is the path of every socket frame.
+   */
+  tell(key: string, command: Command): boolean {
+    if (this.#deps.host.tell(key, command)) return true;
+    const at = this.#locations.get(key);
+    if (at === undefined) return false;
+    this.#deps.bus.tell(at, { kind: TELL, payload: [key, command] });
+    return true;
+  }
+
+  /** Hands `command` to the actor if it is awake anywhere, without waiting for that. Never rejects. */
+  async tellIfAwake(key: string, command: Command): Promise<void> {
+    if (this.tell(key, command) || this.#isAlone) return;
+    const at = await this.#findOwner(key);
+    if (at !== null && at !== this.#deps.bus.address) this.#deps.bus.tell(at, { kind: TELL, payload: [key, command] });
+  }
+
+  /** The worker that commands for `key` are told to; null for this one, or when none is known. */
+  locationOf(key: string): WorkerAddress | null {
+    return this.#deps.host.isAwake(key) ? null : (this.#locations.get(key) ?? null);
+  }
+
+  /** That worker is not where anything is, as far as we know. */
+  down(address: WorkerAddress): void {
+    this.#locations.forgetAll(address);
+  }
+
+  /** Decides what another worker forwarded. It is never forwarded on: the answer names the owner instead. */
+  async handle({ kind, payload }: Message, from: WorkerAddress): Promise<unknown> {
+    const { host } = this.#deps;
+    const [key, command] = payload as [string, Command];
+    this.#deps.onForwarded(key, command, from);
+    if (kind === ASK) return host.ask(key, command);
+    if (kind === ASK_IF_AWAKE) return host.isAwake(key) ? { reply: await host.ask(key, command) } : null;
+    if (!host.tell(key, command)) this.#deps.onUndelivered(command, from);
+    return null;
+  }
+
+  async #forward(at: WorkerAddress, { key, command, endMs }: { key: string; command: Command; endMs: number }): Promise<unknown> {
+    const { bus, clock } = this.#deps;
+    const deadlineMs = Math.max(1, Math.min(ANSWER_MS, endMs - clock.monotonicMs()));
+    const reply = await bus.ask(at, { kind: ASK, payload: [key, command] }, { deadlineMs });
+    this.#locations.set(key, at);
+    return reply;
+  }
+
+  /** The worker to ask; null for this one. */
+  async #find(key: string): Promise<WorkerAddress | null> {
+    if (this.#isAlone) return null;
+    const known = this.#searches.get(key);
+    if (known !== undefined) return known;
+    const search = this.#search(key).finally(() => this.#searches.delete(key));
+    this.#searches.set(key, search);
+    return search;
+  }
+
+  async #search(key: string): Promise<WorkerAddress | null> {
+    const { bus, workers } = this.#deps;
+    const at = (await this.#findOwner(key)) ?? preferredWorker(key, workers.candidates) ?? bus.address;
+    return at === bus.address ? null : at;
+  }
+
+  /** Whoever is said to have the actor, unless that worker could not be reached just now. */
+  async #findOwner(key: string): Promise<WorkerAddress | null> {
+    const known = this.#locations.get(key);
+    if (known !== undefined) return known;
+    const { directory, findOwner } = this.#deps;
+    const hint = await directory.locate(key).catch(() => null);
+    if (hint !== null && !this.#isOut(hint.address)) return hint.address;
+    const owner = await findOwner(key).catch(() => null);
+    return owner === null || this.#isOut(owner) ? null : owner;
+  }
+
+  #isOut(address: WorkerAddress): boolean {
+    return this.#deps.workers.isSuspect(address);
+  }
+
+  get #isAlone(): boolean {
+    return this.#deps.workers.others.length === 0 && this.#locations.isEmpty;
+  }
+
+  /** Draws the conclusion from a failure; false when it is for the caller to hear. */
+  #mayTryAgain(error: unknown, tried: { key: string; command: Command; at: WorkerAddress | null }): boolean {
+    if (!(error instanceof AppError)) return false;
+    const { workers, bus } = this.#deps;
+    switch (error.code) {
+      case 'ROOM_MOVED':
+        this.#movedTo(tried.key, error.facts.at);
+        return true;
+      case 'SERVER_STOPPING':
+        this.#locations.forget(tried.key);
+        if (tried.at !== null) workers.suspect(tried.at);
+        return tried.at !== null || workers.candidates.some(({ address }) => address !== bus.address);
+      case 'DATABASE_UNAVAILABLE':
+        if (tried.at === null) return false;
+        this.#locations.forget(tried.key);
+        workers.suspect(tried.at); // others may reach it, and take over
+        return true;
+      case 'WORKER_UNREACHABLE':
+        if (tried.at !== null) this.#unreachable(tried.at);
+        return true;
+      case 'OUTCOME_UNKNOWN':
+        this.#locations.forget(tried.key);
+        return this.#deps.isRepeatable(tried.command);
+      default:
+        return false;
+    }
+  }
+
+  /** The database names the owner: it is asked even under suspicion, because nobody else can have the actor before its lease is over. */
+  #movedTo(key: string, owner: unknown): void {
+    this.#locations.forget(key);
+    if (typeof owner === 'string' && owner !== this.#deps.bus.address) this.#locations.set(key, asWorkerAddress(owner));
+  }
+
+  #unreachable(at: WorkerAddress): void {
+    this.#deps.workers.suspect(at);
+    this.#locations.forgetAll(at);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#deps.clock.after(ms, resolve));
+  }
+}
+
+function isUnknown(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'OUTCOME_UNKNOWN';
+}
+
+/** A later attempt that could not be made says nothing of the earlier one; one that was decided does. */
+function asUnknown(error: unknown): unknown {
+  return error instanceof AppError && error.retry ? new AppError('OUTCOME_UNKNOWN') : error;
+}

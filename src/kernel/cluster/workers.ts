@@ -1,0 +1,96 @@
+/**
+ * Who is alive, as far as this worker knows: heartbeats through the directory, or the leases in the database while that is away.
+ *
+ * Nothing that is decided here is trusted: it says where to try first. A worker that could not be reached is passed over for a while.
+ */
+import type { Clock } from '../../base/clock.ts';
+import type { WorkerAddress } from '../../base/ids.ts';
+import type { Log } from '../../base/observe.ts';
+import type { Directory, WorkerEntry } from './directory.ts';
+
+export interface WorkersDeps {
+  readonly directory: Directory;
+  /** The workers with a valid lease, from the database. */
+  readonly findLeased: () => Promise<WorkerEntry[]>;
+  /** This worker as it is now; null while it holds no lease. */
+  readonly self: () => WorkerEntry | null;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const BEAT_EVERY_MS = 1_000;
+/** A worker that did not answer is tried again after this; by then its lease tells whether it lives. */
+const SUSPECT_MS = 5_000;
+
+export class Workers {
+  readonly #deps: WorkersDeps;
+  readonly #suspectUntilMs = new Map<WorkerAddress, number>();
+  readonly #stopBeating: () => void;
+  #others: readonly WorkerEntry[] = [];
+  #isDirectoryAway = false;
+  #isBeating = false;
+
+  constructor(deps: WorkersDeps) {
+    this.#deps = deps;
+    this.#stopBeating = deps.clock.every(BEAT_EVERY_MS, () => void this.beat());
+  }
+
+  /** Those that may take actors: alive, not draining, not under suspicion; this worker included when it may. */
+  get candidates(): WorkerEntry[] {
+    const self = this.#deps.self();
+    const all = self === null ? this.#others : [self, ...this.#others];
+    return all.filter(({ address, draining }) => !draining && !this.isSuspect(address));
+  }
+
+  /** All others that were heard of, draining ones too. */
+  get others(): readonly WorkerEntry[] {
+    return this.#others;
+  }
+
+  isSuspect(address: WorkerAddress): boolean {
+    const untilMs = this.#suspectUntilMs.get(address);
+    if (untilMs === undefined) return false;
+    if (untilMs > this.#deps.clock.monotonicMs()) return true;
+    this.#suspectUntilMs.delete(address);
+    return false;
+  }
+
+  /** It could not be reached, or is stopping: not a place for actors for now. */
+  suspect(address: WorkerAddress): void {
+    this.#suspectUntilMs.set(address, this.#deps.clock.monotonicMs() + SUSPECT_MS);
+  }
+
+  /** Announces this worker and learns of the others; also called at once when something about this worker changes. Never rejects. */
+  async beat(): Promise<void> {
+    const self = this.#deps.self();
+    if (self === null || this.#isBeating) return;
+    this.#isBeating = true;
+    const found = await this.#seen(self);
+    this.#isBeating = false;
+    if (found !== null) this.#others = found.filter(({ address }) => address !== self.address);
+  }
+
+  /** Null when neither directory nor database answers: then what was known goes on to count. */
+  async #seen(self: WorkerEntry): Promise<WorkerEntry[] | null> {
+    try {
+      const found = await this.#deps.directory.heartbeat(self);
+      this.#directoryIs('back');
+      return found;
+    } catch (error) {
+      this.#directoryIs('away', error);
+      return this.#deps.findLeased().catch(() => null);
+    }
+  }
+
+  #directoryIs(state: 'back' | 'away', error?: unknown): void {
+    const isAway = state === 'away';
+    if (isAway === this.#isDirectoryAway) return;
+    this.#isDirectoryAway = isAway;
+    if (isAway) this.#deps.log.warn({ err: error }, 'directory away; the database tells who is alive');
+    else this.#deps.log.info({}, 'directory back');
+  }
+
+  close(): void {
+    this.#stopBeating();
+  }
+}

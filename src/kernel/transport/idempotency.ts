@@ -1,0 +1,110 @@
+/**
+ * The header Idempotency-Key: what makes a request the same one when it is sent again (reliability 2.e), and what is said of the outcome when
+ * nobody knows it.
+ *
+ * Who remembers the request is another matter: the room that decided it, or `SqlAnswers`.
+ */
+import { createHash } from 'node:crypto';
+import type { Random } from '../../base/clock.ts';
+import { type AppError, type ErrorCode, valueAtKey } from '../../base/errors.ts';
+import type { RequestKey } from '../../base/ids.ts';
+import type { Sql } from '../persistence/sql.ts';
+import type { SqlAnswers, StoredAnswer } from '../persistence/sql-answers.ts';
+import type { Principal } from './principal.ts';
+import type { BoundRoute, Input } from './route.ts';
+import type { HttpRequest, HttpResponse } from './server.ts';
+
+const KEY = /^[\x20-\x7e]{1,255}$/;
+
+/** The caller's key. Where a room remembers requests anyway, one is made in its place, so that we may ask the room again ourselves. Else null. */
+export function keyOf({ headers }: HttpRequest, { once }: BoundRoute, random: Random): string | null {
+  const given = headers['idempotency-key'];
+  if (once === undefined) return null;
+  if (given === undefined) return once === 'room' ? random.uuid() : null;
+  if (!KEY.test(given)) throw valueAtKey('Idempotency-Key', 'must have 1 to 255 printable ASCII characters');
+  return given;
+}
+
+interface Asked {
+  readonly principal: Principal;
+  readonly route: BoundRoute;
+  readonly params: unknown;
+  readonly query: string;
+  readonly body: Uint8Array;
+}
+
+/** The same for the same key of the same caller and, as to its digest, for the same request, octet by octet; over whichever path it came. */
+export function requestKeyOf(key: string, { principal, route, params, query, body }: Asked): RequestKey {
+  const what = JSON.stringify([route.method, route.path, params, query]);
+  return { id: digestOf(22, scopeOf(principal), key), digest: digestOf(16, what, body) };
+}
+
+/** Keys of two callers never meet. A user's holds as long as the token it came with. */
+function scopeOf(principal: Principal): string {
+  return principal.kind === 'user' ? JSON.stringify(principal.token) : principal.kind;
+}
+
+function digestOf(length: number, ...parts: readonly (string | Uint8Array)[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(`${part.length} `).update(part);
+  return hash.digest('base64url').slice(0, length);
+}
+
+/** The request, and the bytes of its body once that was read. */
+export function recorded(request: HttpRequest): { readonly request: HttpRequest; readonly bytes: () => Uint8Array } {
+  let bytes: Uint8Array = new Uint8Array();
+  const { method, path, query, headers, remoteAddress } = request;
+  const body = async (bytesMax: number): Promise<Uint8Array> => {
+    bytes = await request.body(bytesMax);
+    return bytes;
+  };
+  const stream = (): AsyncIterable<Uint8Array> => request.stream();
+  return {
+    request: { method, path, query, headers, remoteAddress, body, stream, aborted: request.aborted },
+    bytes: () => bytes,
+  };
+}
+
+/** After these the request may have had its effect. */
+const IN_DOUBT: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['OUTCOME_UNKNOWN', 'DATABASE_UNAVAILABLE', 'INTERNAL_SERVER_ERROR']);
+
+/** What a refusal of a request that changes something says besides the usual; `key` is what to send it again with, if that makes it once. */
+export function outcomeOf(
+  { code }: AppError,
+  key: string | null,
+): { readonly outcome?: 'unknown'; readonly idempotencyKey?: string } {
+  if (!IN_DOUBT.has(code)) return {};
+  return { outcome: 'unknown', ...(key !== null && { idempotencyKey: key }) };
+}
+
+type Means = Pick<Input<unknown, unknown, unknown>, 'once' | 'afterCommit'>;
+/** Runs the handler and makes its answer. */
+type Respond = (means: Means, db?: Sql) => Promise<HttpResponse>;
+
+/** Runs a request in the way of its route, or finds what it was answered before. `request` is null when nobody could know it again. */
+export async function runOnce(
+  { once: way }: BoundRoute,
+  { request, answers, respond }: { request: RequestKey | null; answers: SqlAnswers | undefined; respond: Respond },
+): Promise<HttpResponse> {
+  const atOnce = (task: () => void): void => task();
+  if (request === null) return respond({ once: {}, afterCommit: atOnce });
+  if (way !== 'transaction' && way !== 'reservation') return respond({ once: { request }, afterCommit: atOnce });
+  if (answers === undefined) throw new Error('no database was given to keep answers in');
+  if (way === 'reservation')
+    return fromStored(await answers.reserved(request, async () => toStored(await respond({ once: {}, afterCommit: atOnce }))));
+  const tasks: (() => void)[] = [];
+  const afterCommit = (task: () => void): void => void tasks.push(task);
+  const stored = await answers.inTransaction(request, async (tx) => toStored(await respond({ once: {}, afterCommit }, tx)));
+  for (const task of tasks) task();
+  return fromStored(stored);
+}
+
+/** An answer that can be kept: every route whose answers are kept in the database replies with JSON, or with nothing. */
+function toStored({ status, headers = {}, body = '' }: HttpResponse): StoredAnswer {
+  if (typeof body !== 'string') throw new TypeError('an answer that is no text cannot be kept');
+  return { status, headers, body };
+}
+
+function fromStored({ status, headers, body }: StoredAnswer): HttpResponse {
+  return { status, headers, ...(body !== '' && { body }) };
+}

@@ -1,0 +1,59 @@
+/** What a client's frame asks of its room, for both kinds of client. */
+import { AppError } from '../base/errors.ts';
+import type { SessionId } from '../base/ids.ts';
+import { type ClientMessage, decodeSdkFrame } from '../protocol/client-messages.ts';
+import { decodeYjsFrame, type YjsClientFrame } from '../protocol/yjs-frames.ts';
+import type { Command } from './shapes.ts';
+import type { SocketTarget } from './socket-target.ts';
+
+/** @throws AppError FRAME_INVALID */
+export function commandsOf(
+  data: string | Uint8Array,
+  { kind, from }: { kind: SocketTarget['kind']; from: SessionId },
+): Command[] {
+  return kind === 'sdk' ? sdkCommands(data, from) : yjsCommands(data, from);
+}
+
+/** Binary frames mean nothing to the SDK's protocol and are passed over. */
+function sdkCommands(data: string | Uint8Array, from: SessionId): Command[] {
+  return typeof data === 'string' ? decodeSdkFrame(data).map((message) => commandOf(message, from)) : [];
+}
+
+function commandOf(message: ClientMessage, from: SessionId): Command {
+  switch (message.type) {
+    case 'presence':
+      return { type: 'presence.patch', from, data: message.data, targetActor: message.targetActor };
+    case 'broadcast':
+      return { type: 'event.broadcast', from, event: message.event };
+    case 'storage.fetch':
+      return { type: 'storage.fetch', from };
+    case 'storage.change':
+      return { type: 'storage.change', from, ops: message.ops };
+    case 'ydoc.fetch':
+      return { type: 'ydoc.fetch', from, guid: message.guid, vector: message.vector };
+    case 'ydoc.change':
+      return { type: 'ydoc.change', from, guid: message.guid, update: message.update };
+    default:
+      return message satisfies never;
+  }
+}
+
+function yjsCommands(data: string | Uint8Array, from: SessionId): Command[] {
+  if (typeof data === 'string') throw new AppError('FRAME_INVALID', { reason: 'a Yjs client speaks in binary frames' });
+  return [yjsCommandOf(decodeYjsFrame(data), from)];
+}
+
+function yjsCommandOf(frame: YjsClientFrame, from: SessionId): Command {
+  switch (frame.type) {
+    case 'step1':
+      return { type: 'ydoc.fetch', from, guid: '', vector: frame.vector };
+    case 'update':
+      return { type: 'ydoc.change', from, guid: '', update: frame.update };
+    case 'awareness':
+      return { type: 'awareness.change', from, update: frame.update };
+    case 'query-awareness':
+      return { type: 'awareness.fetch', from };
+    default:
+      return frame satisfies never;
+  }
+}

@@ -1,0 +1,20 @@
+/** After which refusals a session that lost its room tries again, and how soon. Pure. */
+import type { ErrorCode } from '../base/errors.ts';
+
+/** The room is between two owners, or the database is away; anything else is the answer. */
+export const REJOIN_AFTER: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'ROOM_MOVED',
+  'ROOM_OVERLOADED',
+  'SERVER_STOPPING',
+  'WORKER_UNREACHABLE',
+  'OUTCOME_UNKNOWN',
+  'DATABASE_UNAVAILABLE',
+]);
+
+const FIRST_MS = 25;
+const MS_MAX = 2_000;
+
+/** Full jitter over a doubling range: thousands of sessions that lost one room do not come back in one moment. */
+export function pauseBeforeRejoinMs(attempt: number, chance: number): number {
+  return chance * Math.min(MS_MAX, FIRST_MS * 2 ** Math.min(attempt, 10));
+}

@@ -1,0 +1,114 @@
+/**
+ * Sessions of rooms on this worker whose sockets are on others, and the reverse: what rooms elsewhere have for the sockets here.
+ *
+ * A frame crosses to each worker once, with the sessions there that it is for. Which worker a session is on, its id tells: it begins with
+ * the name of that worker, and the name's address was learned when it joined.
+ */
+
+import type { Facts } from '../base/error-table.ts';
+import { AppError, type ErrorCode } from '../base/errors.ts';
+import { asRoomId, asSessionId, type RoomId, type SessionId, type WorkerAddress } from '../base/ids.ts';
+import type { Bus, Message } from '../kernel/cluster/bus.ts';
+import type { OutFrame } from '../kernel/transport/send-budget.ts';
+
+/** Takes what a room has for its sessions; sessions that are gone are skipped. */
+export interface SessionSink {
+  /** Hands the frames to every one of the sessions. */
+  deliver(sessions: readonly SessionId[], frames: readonly OutFrame[]): void;
+  /** Closes their sockets, after what was delivered before. */
+  closeSessions(sessions: readonly SessionId[], refusal: AppError): void;
+  /** The room does not know these sessions any more, or has them no longer: they are to join anew. */
+  loseSessions(sessions: readonly SessionId[]): void;
+}
+
+const DELIVER = 'session.deliver';
+const CLOSE = 'session.close';
+const LOSE = 'session.lose';
+const RECONSIDER = 'session.reconsider';
+
+export interface LocalSessions extends SessionSink {
+  reconsider(roomId: RoomId): void;
+}
+
+export class RemoteSessions implements SessionSink {
+  readonly #bus: Pick<Bus, 'tell'>;
+  /** This worker's own name: begins the ids of its sessions. */
+  readonly #name: string;
+  readonly #addresses = new Map<string, WorkerAddress>();
+
+  constructor({ bus, workerName }: { bus: Pick<Bus, 'tell'>; workerName: string }) {
+    this.#bus = bus;
+    this.#name = workerName;
+  }
+
+  /** Whether a message of the bus is for `handle`. */
+  static isFor({ kind }: Message): boolean {
+    return kind.startsWith('session.');
+  }
+
+  /** A session of that worker joins a room here. */
+  joins(session: SessionId, from: WorkerAddress): void {
+    this.#addresses.set(workerNameOf(session), from);
+  }
+
+  /** That worker has ended or fell out of touch. Returns what the ids of its sessions begin with. */
+  workerDown(address: WorkerAddress): string[] {
+    const names: string[] = [];
+    for (const [name, known] of this.#addresses) {
+      if (known !== address) continue;
+      names.push(name);
+      this.#addresses.delete(name);
+    }
+    return names;
+  }
+
+  deliver(sessions: readonly SessionId[], frames: readonly OutFrame[]): void {
+    this.#tellEach(sessions, (numbers) => ({ kind: DELIVER, payload: [numbers, frames] }));
+  }
+
+  closeSessions(sessions: readonly SessionId[], { code, facts }: AppError): void {
+    this.#tellEach(sessions, (numbers) => ({ kind: CLOSE, payload: [numbers, code, facts] }));
+  }
+
+  loseSessions(sessions: readonly SessionId[]): void {
+    this.#tellEach(sessions, (numbers) => ({ kind: LOSE, payload: [numbers] }));
+  }
+
+  /** The accesses of a room changed: sessions on that worker have to show again what lets them in. */
+  reconsider(roomId: RoomId, at: WorkerAddress): void {
+    this.#bus.tell(at, { kind: RECONSIDER, payload: [roomId] });
+  }
+
+  /** What another worker has for the sessions here. */
+  handle({ kind, payload }: Message, here: LocalSessions): void {
+    const [first, ...rest] = payload as [unknown, ...unknown[]];
+    if (kind === RECONSIDER) {
+      here.reconsider(asRoomId(first as string));
+      return;
+    }
+    const sessions = (first as number[]).map((number) => asSessionId(`${this.#name}-${number}`));
+    if (kind === DELIVER) here.deliver(sessions, rest[0] as OutFrame[]);
+    else if (kind === CLOSE) here.closeSessions(sessions, new AppError(rest[0] as ErrorCode, rest[1] as Facts));
+    else if (kind === LOSE) here.loseSessions(sessions);
+  }
+
+  #tellEach(sessions: readonly SessionId[], messageFor: (numbers: readonly number[]) => Message): void {
+    const byWorker = new Map<string, number[]>();
+    for (const id of sessions) {
+      const name = workerNameOf(id);
+      const numbers = byWorker.get(name);
+      const number = Number(id.slice(name.length + 1));
+      if (numbers === undefined) byWorker.set(name, [number]);
+      else numbers.push(number);
+    }
+    for (const [name, numbers] of byWorker) {
+      const address = this.#addresses.get(name);
+      if (address !== undefined) this.#bus.tell(address, messageFor(numbers));
+    }
+  }
+}
+
+/** Session ids are made of a worker's name and a number. */
+function workerNameOf(id: SessionId): string {
+  return id.slice(0, id.lastIndexOf('-'));
+}

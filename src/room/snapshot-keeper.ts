@@ -1,0 +1,117 @@
+/**
+ * Saves a room whole from time to time, so that its next owner has little to replay: after so many changes, bytes of journal, or seconds.
+ *
+ * A snapshot is of a version that is durable, replaces older ones only, and one older stays with the journal that leads on from it: one
+ * unreadable blob loses nothing.
+ */
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/observe.ts';
+import type { Journal } from '../kernel/persistence/journal.ts';
+import type { Snapshots } from '../kernel/persistence/snapshots.ts';
+import type { Gated } from './gate.ts';
+import type { RoomGround, RoomPolicy } from './room-actor.ts';
+import type { RoomState } from './shapes.ts';
+import { encodeSnapshot } from './snapshot.ts';
+
+export interface SnapshotKeeperDeps {
+  readonly room: RoomState;
+  /** Read anew at each save: the epoch changes when the room is claimed again. */
+  readonly ground: () => RoomGround;
+  readonly snapshots: Snapshots;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly policy: RoomPolicy;
+  /** Runs it once all that is decided so far is in the journal. */
+  readonly whenDurable: (gated: Gated) => void;
+}
+
+/**
+ * After a snapshot that failed, the next is not tried before; changes go on, covered by the journal. Twice as long each time: encoding whole rooms
+ * in vain would slow down what the worker is there for.
+ */
+const AGAIN_FIRST_MS = 5_000;
+const AGAIN_MS_MAX = 60_000;
+
+export class SnapshotKeeper {
+  readonly #deps: SnapshotKeeperDeps;
+  #savedVersion: number;
+  #savedAtMs: number;
+  #notBeforeMs = 0;
+  #failures = 0;
+  #bytesSince = 0;
+  #isSaving = false;
+
+  constructor(deps: SnapshotKeeperDeps) {
+    this.#deps = deps;
+    this.#savedVersion = deps.ground().snapshotVersion;
+    this.#savedAtMs = deps.clock.nowMs();
+  }
+
+  /** So many bytes were added to the journal. */
+  appended(bytes: number): void {
+    this.#bytesSince += bytes;
+    const { policy, room } = this.#deps;
+    const changes = room.version - this.#savedVersion;
+    if (changes >= policy.snapshotAfterChanges || this.#bytesSince >= policy.snapshotAfterBytes) this.#take();
+  }
+
+  tick(nowMs: number): void {
+    const { policy, room } = this.#deps;
+    if (room.version > this.#savedVersion && nowMs - this.#savedAtMs >= policy.snapshotEveryMs) this.#take();
+  }
+
+  /** The one at the end, when all is durable; without it the next owner replays the journal. Never rejects. */
+  async saveLast(): Promise<void> {
+    const { version } = this.#deps.room;
+    if (version <= this.#savedVersion) return;
+    const bytes = this.#encoded();
+    if (bytes !== null) await this.#save(bytes, version).catch((error: unknown) => this.#failed(error));
+  }
+
+  /** The state of this moment, saved once it is durable; a room has one snapshot under way at most. */
+  #take(): void {
+    if (this.#isSaving || this.#deps.clock.nowMs() < this.#notBeforeMs) return;
+    const bytes = this.#encoded();
+    if (bytes === null) return;
+    const { version } = this.#deps.room;
+    this.#isSaving = true;
+    const done = (): void => {
+      this.#isSaving = false;
+    };
+    const save = (): void => {
+      this.#save(bytes, version)
+        .catch((error: unknown) => this.#failed(error))
+        .finally(done);
+    };
+    this.#deps.whenDurable({ release: save, refuse: done, bytes: bytes.length });
+  }
+
+  async #save(bytes: Uint8Array, version: number): Promise<void> {
+    const { clock, snapshots, journal, ground } = this.#deps;
+    const { stream, epoch } = ground();
+    this.#savedAtMs = clock.nowMs();
+    this.#bytesSince = 0;
+    const outcome = await snapshots.save({ stream, epoch, version, bytes });
+    this.#failures = 0;
+    if (outcome === 'stale') return;
+    const previous = this.#savedVersion;
+    this.#savedVersion = version;
+    if (previous > 0) await journal.trim(stream, previous);
+  }
+
+  #encoded(): Uint8Array | null {
+    try {
+      return encodeSnapshot(this.#deps.room);
+    } catch (error) {
+      this.#failed(error);
+      return null;
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#notBeforeMs = this.#deps.clock.nowMs() + Math.min(AGAIN_MS_MAX, AGAIN_FIRST_MS * 2 ** this.#failures);
+    this.#failures += 1;
+    this.#deps.log.error({ err: error, roomId: this.#deps.room.id }, 'snapshot failed');
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * What a client has told its room that a new owner of the room has to hear again: who it is to the others, and what it follows.
+ *
+ * Changes of documents are not in it: a client brings back by itself what the room, asked for its state, turns out to lack.
+ */
+import type { SessionId } from '../base/ids.ts';
+import type { JsonObject } from '../base/json.ts';
+import { soleAwarenessId } from '../protocol/yjs-frames.ts';
+import type { Command } from './shapes.ts';
+
+export class Told {
+  #presence: JsonObject | null = null;
+  #followsStorage = false;
+  /** By guid, the state vector that the client asked with: it has had all that came since. */
+  readonly #ydocs = new Map<string, Uint8Array>();
+  #awareness: { readonly clientId: number; readonly update: Uint8Array } | null = null;
+
+  note(command: Command): void {
+    switch (command.type) {
+      case 'presence.patch':
+        this.#presence = command.targetActor === null ? { ...this.#presence, ...command.data } : command.data;
+        break;
+      case 'storage.fetch':
+        this.#followsStorage = true;
+        break;
+      case 'ydoc.fetch':
+        this.#ydocs.set(command.guid, command.vector);
+        break;
+      case 'awareness.change':
+        this.#noteAwareness(command.update);
+        break;
+      default:
+    }
+  }
+
+  /** The commands that make a session which has just joined what the former one was; the answers bring its client up to date. */
+  again(from: SessionId): Command[] {
+    const commands: Command[] = [];
+    if (this.#presence !== null) commands.push({ type: 'presence.patch', from, data: this.#presence, targetActor: -1 });
+    if (this.#awareness !== null) commands.push({ type: 'awareness.change', from, update: this.#awareness.update });
+    if (this.#followsStorage) commands.push({ type: 'storage.fetch', from });
+    for (const [guid, vector] of this.#ydocs) commands.push({ type: 'ydoc.fetch', from, guid, vector });
+    return commands;
+  }
+
+  /** y-websocket clients also repeat the states of others: the first that comes alone is the client's own, and stays it. */
+  #noteAwareness(update: Uint8Array): void {
+    const clientId = soleAwarenessId(update);
+    if (clientId === null || (this.#awareness !== null && this.#awareness.clientId !== clientId)) return;
+    this.#awareness = { clientId, update };
+  }
+}

@@ -1,0 +1,286 @@
+/**
+ * One worker, wired: its standing, its rooms, its sockets, and the way to rooms on other workers. All that it needs of the world comes in,
+ * so that the same worker runs in production and, many at a time, in the simulation.
+ */
+import { type Clock, chanceFrom, type Random } from '../base/clock.ts';
+import { asRoomId, type Incarnation, type RoomId, type WorkerAddress } from '../base/ids.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { noMetrics } from '../base/metrics.ts';
+import type { Log } from '../base/observe.ts';
+import { ActorHost } from '../kernel/actor/actor-host.ts';
+import type { Bus } from '../kernel/cluster/bus.ts';
+import type { Directory, WorkerEntry } from '../kernel/cluster/directory.ts';
+import { LEASE } from '../kernel/cluster/lease.ts';
+import { Membership } from '../kernel/cluster/membership.ts';
+import { OwnLocations } from '../kernel/cluster/own-locations.ts';
+import { Rebalancer } from '../kernel/cluster/rebalancer.ts';
+import { Router } from '../kernel/cluster/router.ts';
+import { findLeasedWorkers } from '../kernel/cluster/sql-workers.ts';
+import { Workers } from '../kernel/cluster/workers.ts';
+import { measuredOwnership, measuredSnapshots } from '../kernel/measured-ports.ts';
+import type { Blobs } from '../kernel/persistence/blobs.ts';
+import type { Sql } from '../kernel/persistence/sql.ts';
+import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
+import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
+import { isRepeatable } from './command-kinds.ts';
+import type { ConnectionDeps } from './connection.ts';
+import { Gateway, type GatewayDeps } from './gateway.ts';
+import { type LoadRoomDeps, loadRoom } from './load-room.ts';
+import { RemoteSessions } from './remote-sessions.ts';
+import type { RoomActor, RoomPolicy } from './room-actor.ts';
+import type { Command, RoomDoor } from './shapes.ts';
+
+export interface WorkerDeps {
+  readonly world: { readonly clock: Clock; readonly random: Random; readonly log: Log; readonly metrics?: Metrics };
+  /** Connections for leases, claims, journal and snapshots alone. */
+  readonly authority: Sql;
+  readonly blobs: Blobs;
+  /** `workerName` is of this process alone and begins the ids of its sessions. */
+  readonly cluster: { readonly bus: Bus; readonly directory: Directory; readonly workerName: string };
+  readonly rooms: Pick<LoadRoomDeps, 'findStream' | 'findSchema'> & {
+    /** Where the worker is that owns the room under a valid lease. */
+    readonly findOwner: (roomId: RoomId) => Promise<WorkerAddress | null>;
+  };
+  readonly limits: { readonly policy: RoomPolicy } & Pick<GatewayDeps, 'limits' | 'connectionsMax'>;
+  readonly admit: ConnectionDeps['admit'];
+  readonly onRegistered?: (incarnation: Incarnation) => void;
+}
+
+/** Commands that wait for one room to load; each is a socket that joins or a REST call. */
+const WAITING_PER_ROOM_MAX = 2_000;
+/** With other workers there, the sockets of a drained one are sent to them over this time. */
+const DRAIN_SPREAD_MS = 3_000;
+/** How long a drain waits for the journal. What is not written by then was not acknowledged. */
+const JOURNAL_MS_MAX = 10_000;
+
+/** After a lapse, the first look comes when others may have claimed what was here. */
+const LOOK_EVERY_MS = LEASE.lastsMs + LEASE.graceMs - LEASE.servesForMs;
+const LOOKS_MAX = 3;
+const STANDS = 'worker.stands';
+
+export class Worker {
+  readonly #deps: WorkerDeps;
+  readonly #journal: SqlJournal;
+  readonly #host: ActorHost<Command>;
+  readonly #ownership: Membership;
+  readonly #locations: OwnLocations;
+  readonly #workers: Workers;
+  readonly #remote: RemoteSessions;
+  readonly #router: Router<Command>;
+  readonly #rebalancer: Rebalancer;
+  readonly #loadDeps: LoadRoomDeps;
+  readonly gateway: Gateway;
+  #isDraining = false;
+  #cancelLook: () => void = () => undefined;
+
+  /** Takes a lease and begins to serve. @throws AppError DATABASE_UNAVAILABLE */
+  static async start(deps: WorkerDeps): Promise<Worker> {
+    const standing: { worker: Worker | null } = { worker: null };
+    const ownership = await Membership.join({
+      ...deps.world,
+      db: deps.authority,
+      address: deps.cluster.bus.address,
+      onLapsed: () => standing.worker?.suspend(),
+      onRegistered(incarnation) {
+        deps.onRegistered?.(incarnation);
+        void standing.worker?.resume();
+      },
+    });
+    const worker = new Worker(deps, ownership);
+    standing.worker = worker;
+    await worker.#workers.beat();
+    return worker;
+  }
+
+  private constructor(deps: WorkerDeps, ownership: Membership) {
+    const { world, authority, blobs, cluster, rooms, limits, admit } = deps;
+    const { clock, log, metrics = noMetrics } = world;
+    const { bus, directory, workerName } = cluster;
+    this.#deps = deps;
+    this.#ownership = ownership;
+    this.#journal = new SqlJournal({ db: authority, clock, log, metrics });
+    this.#host = new ActorHost<Command>({
+      clock,
+      waitingMax: WAITING_PER_ROOM_MAX,
+      onError: (error, roomId) => log.error({ err: error, roomId }, 'room failed'),
+      onStopped: (roomId) => this.#locations.retract(roomId),
+      load: (key, onLost) => this.#load(key, onLost),
+    });
+    this.#locations = new OwnLocations({ directory, address: bus.address, incarnation: () => ownership.incarnation, log });
+    this.#workers = new Workers({
+      directory,
+      clock,
+      log,
+      findLeased: () => findLeasedWorkers(authority),
+      self: () => this.#entry,
+    });
+    this.#remote = new RemoteSessions({ bus, workerName });
+    this.#router = new Router<Command>({
+      host: this.#host,
+      bus,
+      directory,
+      workers: this.#workers,
+      clock,
+      isRepeatable,
+      findOwner: (key) => rooms.findOwner(asRoomId(key)),
+      onForwarded: (_, command, from) => this.#forwarded(command, from),
+      onUndelivered: (command) => this.#undelivered(command),
+    });
+    this.gateway = new Gateway({
+      clock,
+      log,
+      workerName,
+      rooms: this.#router,
+      elsewhere: this.#remote,
+      chance: () => chanceFrom(world.random),
+      connectionsMax: limits.connectionsMax,
+      limits: limits.limits,
+      admit,
+    });
+    this.#loadDeps = {
+      clock,
+      log,
+      journal: this.#journal,
+      metrics,
+      snapshots: measuredSnapshots(new SqlSnapshots({ db: authority, blobs, journal: this.#journal, log }), { metrics, clock }),
+      ownership: measuredOwnership(ownership, { metrics }),
+      mayAnswer: () => ownership.isStanding,
+      policy: limits.policy,
+      sessions: this.gateway,
+      findStream: rooms.findStream,
+      findSchema: rooms.findSchema,
+    };
+    this.#rebalancer = new Rebalancer({ host: this.#host, workers: this.#workers, self: bus.address, clock, log });
+    this.#showIn(metrics);
+    bus.onDown((address) => this.#workerDown(address));
+    bus.serve((message, from) => {
+      if (Router.isFor(message)) return this.#router.handle(message, from);
+      if (message.kind === STANDS) return ownership.isStanding;
+      if (RemoteSessions.isFor(message)) this.#remote.handle(message, this.gateway);
+      return null;
+    });
+  }
+
+  /** How features speak to rooms. */
+  get door(): RoomDoor {
+    return {
+      ask: (roomId, command) => this.#router.ask(roomId, command),
+      askIfAwake: (roomId, command) => this.#router.askIfAwake(roomId, command),
+      tellIfAwake: (roomId, command) => void this.#router.tellIfAwake(roomId, command),
+    };
+  }
+
+  /** Whether this worker may own rooms at the moment. */
+  get canServe(): boolean {
+    return this.#ownership.isStanding && !this.#isDraining;
+  }
+
+  /** Declares all other workers dead; only where something else proves it, as the lock on DATA_DIR does. */
+  fenceAllOthers(): Promise<void> {
+    return this.#ownership.fenceAllOthers();
+  }
+
+  /** The accesses of a room changed: everybody who is in it, on any worker, shows again what lets them in. */
+  reconsider(roomId: RoomId): void {
+    this.gateway.reconsider(roomId);
+    for (const { address } of this.#workers.others) this.#remote.reconsider(roomId, address);
+  }
+
+  /** Without a lease: people in the rooms here go on seeing each other, documents wait. */
+  suspend(): void {
+    this.#host.suspendAll();
+    this.#cancelLook();
+    this.#cancelLook = this.#deps.world.clock.every(LOOK_EVERY_MS, () => void this.#look());
+  }
+
+  async resume(): Promise<void> {
+    this.#cancelLook();
+    await this.#host.resumeAll();
+  }
+
+  /** Whether the database is away for all, or for this worker alone: then others take its rooms, and its sessions follow them. */
+  async #look(): Promise<void> {
+    const { bus } = this.#deps.cluster;
+    for (const { address } of this.#workers.others.slice(0, LOOKS_MAX)) {
+      const stands = await bus.ask(address, { kind: STANDS, payload: null }, { deadlineMs: LOOK_EVERY_MS }).catch(() => false);
+      if (stands !== true || this.#ownership.isStanding) continue;
+      this.#cancelLook();
+      return this.#host.dropAll();
+    }
+  }
+
+  /** This worker takes no more rooms; the others hear of it. Says whether there are others who do. */
+  async announceEnd(): Promise<'others go on' | 'alone'> {
+    this.#isDraining = true;
+    this.#rebalancer.stop();
+    await this.#workers.beat();
+    return this.#hasHeirs ? 'others go on' : 'alone';
+  }
+
+  /** Writes down every room and hands it to whoever asks for it next; sends all sockets away. Nothing is left running. */
+  async stop(): Promise<void> {
+    const { world, cluster } = this.#deps;
+    const hasHeirs = this.#hasHeirs;
+    if (!hasHeirs) await this.gateway.drain({ spreadMs: 0 });
+    const cancel = world.clock.after(JOURNAL_MS_MAX, () => this.#journal.close());
+    await this.#host.close(); // with heirs, sessions whose sockets are here join their rooms where those are now
+    cancel();
+    if (hasHeirs) await this.gateway.drain({ spreadMs: DRAIN_SPREAD_MS });
+    this.#journal.close();
+    this.#workers.close();
+    this.#cancelLook();
+    const entry = this.#entry;
+    if (entry !== null) await cluster.directory.leave(entry.incarnation).catch((error: unknown) => this.#untold(error));
+    await this.#ownership.leave();
+  }
+
+  #showIn(metrics: Metrics): void {
+    metrics.gauge('atrium_rooms', () => this.#host.size);
+    metrics.gauge('atrium_connections', () => this.gateway.size);
+    metrics.gauge('atrium_lease_remaining_seconds', () => this.#ownership.remainingMs / 1_000);
+    metrics.gauge('atrium_ready', () => (this.canServe ? 1 : 0));
+  }
+
+  get #entry(): WorkerEntry | null {
+    const { isStanding } = this.#ownership;
+    if (!isStanding) return null;
+    const { bus } = this.#deps.cluster;
+    return {
+      incarnation: this.#ownership.incarnation,
+      address: bus.address,
+      draining: this.#isDraining,
+      load: this.#host.size,
+    };
+  }
+
+  get #hasHeirs(): boolean {
+    return this.#workers.candidates.some(({ address }) => address !== this.#deps.cluster.bus.address);
+  }
+
+  async #load(key: string, onLost: () => void): Promise<RoomActor> {
+    const room = await loadRoom(this.#loadDeps, asRoomId(key), () => {
+      this.#locations.retract(key);
+      onLost();
+    });
+    this.#locations.publish(key, room.epoch);
+    return room;
+  }
+
+  #forwarded(command: Command, from: WorkerAddress): void {
+    if (command.type === 'session.join') this.#remote.joins(command.newcomer.id, from);
+  }
+
+  #undelivered(command: Command): void {
+    if ('from' in command && command.from !== null) this.#remote.loseSessions([command.from]);
+  }
+
+  #workerDown(address: WorkerAddress): void {
+    this.#router.down(address);
+    for (const workerName of this.#remote.workerDown(address)) this.#host.tellAll({ type: 'sessions.depart', workerName });
+    this.gateway.workerDown(address);
+  }
+
+  #untold(error: unknown): void {
+    this.#deps.world.log.debug({ err: error }, 'end not told');
+  }
+}

@@ -1,0 +1,111 @@
+/** Whether a server starts with the bucket that its settings name. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { S3Bucket } from '../../src/adapters/s3-bucket.ts';
+import { checkBucket } from '../../src/adapters/s3-start.ts';
+import { type OpenedBlobs, openBlobs } from '../../src/app/blobs.ts';
+import { type Log, silentLog } from '../../src/base/observe.ts';
+import { readSettings } from '../../src/config.ts';
+import type { Sql } from '../../src/kernel/persistence/sql.ts';
+import { bytesOf } from '../support/blob-bodies.ts';
+import { usePostgres } from '../support/postgres.ts';
+import { useS3 } from '../support/s3.ts';
+
+const postgres = usePostgres();
+const s3 = await useS3();
+let db: Sql;
+let dataDir: string;
+beforeAll(async () => {
+  db = await postgres.open();
+  dataDir = await mkdtemp(join(tmpdir(), 'atrium-blobs-'));
+});
+afterAll(() => rm(dataDir, { recursive: true }));
+
+async function open(settings: Record<string, string>): Promise<OpenedBlobs> {
+  const all = readSettings({ DATA_DIR: dataDir, ...settings });
+  const opened = await openBlobs(all, { db, log: silentLog, publicUrl: () => 'http://here', secret: new Uint8Array(32) });
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
+const terms = { validMs: 60_000, fileName: 'a', mimeType: 'text/plain' };
+
+test('[BL13] without a bucket blobs are in DATA_DIR, and this server answers their URLs', async () => {
+  const { blobs, serve } = await open({});
+  await blobs.put('v1/a', bytesOf(10));
+  expect((await blobs.presign('v1/a', terms)).startsWith('http://here/blobs/v1/a?')).toBe(true);
+  const http = serve(async () => ({ status: 418 }));
+  const ask = async (path: string): Promise<number> =>
+    (await http({ method: 'GET', path, query: '', headers: {} } as never)).status;
+  expect([await ask('/blobs/v1/a'), await ask('/v2/rooms')]).toEqual([403, 418]);
+});
+
+test.each(['S3_ENDPOINT', 'S3_PUBLIC_ENDPOINT'])('[BL13] an address that is none refuses to start: %s', (name) => {
+  expect(() => readSettings({ [name]: 'minio:9000' })).toThrow(name);
+});
+
+describe.skipIf(!s3.isThere)('with S3', () => {
+  test('[BL13] a bucket that is missing refuses to start, or is made where that is wanted, by whoever comes first', async () => {
+    const settings = s3.settings(s3.newBucket());
+    await expect(open({ ...settings, S3_CREATE_BUCKET: 'false' })).rejects.toMatchObject({
+      name: 'StartRefused',
+      message: expect.stringMatching(/^The bucket .* of S3_BUCKET does not exist at http.*S3_CREATE_BUCKET/),
+    });
+    const [one, other] = await Promise.all([open(settings), open(settings)]);
+    await one.blobs.put('v1/a', bytesOf(10));
+    expect((await other.blobs.get('v1/a'))?.length).toBe(10);
+    expect((await open({ ...settings, S3_CREATE_BUCKET: 'false' })).blobs).toBeDefined();
+    const others = async () => ({ status: 418 });
+    expect(one.serve(others)).toBe(others);
+  });
+
+  test.each([
+    ['wrong credentials', { AWS_SECRET_ACCESS_KEY: 'wrong' }, /refuses our credentials/],
+    [
+      'no credentials',
+      { AWS_ACCESS_KEY_ID: undefined, AWS_SECRET_ACCESS_KEY: undefined },
+      /set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/,
+    ],
+  ])('[BL13] %s refuse to start', async (_, environment, sentence) => {
+    const before = { ...process.env };
+    onTestFinished(() => void Object.assign(process.env, before));
+    process.env.AWS_EC2_METADATA_DISABLED = 'true';
+    for (const [name, value] of Object.entries(environment)) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
+    const { S3_BUCKET = '', S3_ENDPOINT = '' } = s3.settings(s3.newBucket());
+    const refused = open({ S3_BUCKET, S3_ENDPOINT, S3_FORCE_PATH_STYLE: 'true' });
+    await expect(refused).rejects.toMatchObject({ name: 'StartRefused', message: expect.stringMatching(sentence) });
+  });
+});
+
+describe.skipIf(!s3.canBreak)('while S3 is away', () => {
+  const check = async (patienceMs: number): Promise<string[]> => {
+    const said: string[] = [];
+    const log = { ...silentLog, warn: (_: unknown, text: string) => void said.push(text) } as unknown as Log;
+    const options = { endpoint: s3.endpoint, region: 'us-east-1', log };
+    const bucket = new S3Bucket({ ...options, bucket: s3.newBucket(), forcePathStyle: true });
+    onTestFinished(() => bucket.close());
+    await checkBucket({ ...options, bucket, missing: 'create', patienceMs });
+    return said;
+  };
+
+  test('[BL13] a server starts all the same, and says so', async () => {
+    await s3.way.stop();
+    expect(await check(600)).toEqual([expect.stringContaining('S3 does not answer')]);
+    await s3.way.start();
+    s3.way.fault = () => ({ kind: 'status', status: 503 });
+    expect(await check(600)).toEqual([expect.stringContaining('S3 does not answer')]);
+    await s3.way.start();
+  });
+
+  test('[BL13] one that comes back in time is waited for', async () => {
+    const refusedUntil = s3.way.asked.length + 4;
+    s3.way.fault = () => (s3.way.asked.length > refusedUntil ? null : { kind: 'status', status: 503 });
+    expect(await check(60_000)).toEqual([]);
+    await s3.way.start();
+  });
+});

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { readSettings } from '../src/config.ts';
+
+const CLUSTER = { REDIS_URL: 'redis://redis:6379', DATABASE_URL: 'postgres://database', S3_BUCKET: 'atrium' };
+
+test.each([
+  ['workers without Redis', { WORKERS: '2' }, ['REDIS_URL', 'DATABASE_URL', 'S3_BUCKET']],
+  ['workers without Redis, on a database', { WORKERS: '2', DATABASE_URL: CLUSTER.DATABASE_URL }, ['REDIS_URL', 'S3_BUCKET']],
+  ['workers with Redis alone', { WORKERS: '2', REDIS_URL: CLUSTER.REDIS_URL }, ['DATABASE_URL', 'S3_BUCKET']],
+  ['Redis alone', { REDIS_URL: CLUSTER.REDIS_URL }, ['DATABASE_URL', 'S3_BUCKET']],
+  ['Redis without a bucket', { ...CLUSTER, S3_BUCKET: '' }, ['S3_BUCKET']],
+  ['Redis without a database', { ...CLUSTER, DATABASE_URL: '' }, ['DATABASE_URL']],
+  ['a bus that leads past the last port', { ...CLUSTER, WORKERS: '3', BUS_PORT: '65534' }, ['BUS_PORT']],
+  ['admin ports that lead past the last one', { ...CLUSTER, WORKERS: '3', ADMIN_PORT: '65534' }, ['ADMIN_PORT']],
+])(
+  '[CG1] settings that cannot be together refuse to start with one sentence that names what is missing: %s',
+  (_, settings, missing) => {
+    const refusal = refusalOf(settings);
+    expect(refusal).toMatch(/^[^.\n]+\.$/);
+    const named = refusal.split(/: set /)[1]!.match(/REDIS_URL|DATABASE_URL|S3_BUCKET/g) ?? [refusal.split(' ')[0]];
+    expect(named).toEqual(missing);
+  },
+);
+
+test.each([
+  ['nothing at all', {}],
+  ['a database and a bucket without Redis', { DATABASE_URL: CLUSTER.DATABASE_URL, S3_BUCKET: CLUSTER.S3_BUCKET }],
+  ['one worker of a cluster', CLUSTER],
+  ['several workers', { ...CLUSTER, WORKERS: '4', BUS_PORT: '7000', ADMIN_PORT: '9000' }],
+  ['workers up to the last port', { ...CLUSTER, WORKERS: '3', BUS_PORT: '65533', ADMIN_PORT: '65533' }],
+  ['ports chosen by the system', { ...CLUSTER, WORKERS: '3', BUS_PORT: '0', ADMIN_PORT: '0' }],
+])('[CG2] settings that agree start: %s', (_, settings) => {
+  expect(readSettings(settings)).toMatchObject({ WORKERS: Number((settings as { WORKERS?: string }).WORKERS ?? 1) });
+});
+
+function refusalOf(settings: Readonly<Record<string, string>>): string {
+  try {
+    readSettings(settings);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  throw new Error('these settings were taken');
+}

@@ -1,0 +1,57 @@
+/** How large a LiveObject may grow (supplement 1.9), as applications meet it: with real clients. */
+import { LiveObject } from '@liveblocks/client';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { CODE } from '../support/e2e/messages.ts';
+import { enter, rootOf, saved, storageOf, type Visitor } from '../support/e2e/sdk-client.ts';
+import { aServer, freshRoomId } from '../support/e2e/server.ts';
+import { until } from '../support/e2e/until.ts';
+
+const server = await aServer();
+/** Clients of production builds log a rejection; others throw as well, out of a socket's handler, where nobody here could catch it. */
+beforeEach(() => {
+  vi.stubEnv('NODE_ENV', 'production');
+  return () => vi.unstubAllEnvs();
+});
+
+const PART = 'x'.repeat(500_000);
+const rejections = ({ network }: Visitor) => network.received.filter(({ type }) => type === CODE.rejected);
+
+test('[ST29] a client whose LiveObject would grow too large takes the last change back, and all go on', async () => {
+  const roomId = freshRoomId('large');
+  const al = await enter(server, { roomId, userId: 'al', initialStorage: () => ({ child: new LiveObject({}) }) });
+  const root = await rootOf(al);
+  const bo = await enter(server, { roomId, userId: 'bo' });
+  const theirs = await rootOf(bo);
+  for (const key of ['a', 'b', 'c', 'd']) {
+    root.set(key, PART);
+    await saved(al);
+  }
+  root.set('e', PART);
+  await until('the rejection has come', () => rejections(al).length > 0);
+  expect(rejections(al)).toEqual([
+    { type: CODE.rejected, opIds: [expect.any(String)], reason: expect.stringContaining('more than 2097152 characters') },
+  ]);
+  const full = { a: PART, b: PART, c: PART, d: PART, child: {} };
+  await until('it has taken it back', async () => expect(await storageOf(al)).toEqual(full) ?? true);
+  expect([await storageOf(bo), rejections(bo)]).toEqual([full, []]);
+  // The key is not locked, there is room again after a deletion, and a child has room of its own.
+  theirs.set('e', 'from bo');
+  await until('al hears of it', () => root.get('e') === 'from bo');
+  root.set('child', PART);
+  await until('the next rejection has come', () => rejections(al).length > 1);
+  await until('the child is back', async () => expect(await storageOf(al)).toEqual({ ...full, e: 'from bo' }) ?? true);
+  theirs.get('child').set('by', 'bo');
+  await until('al hears of it', () => root.get('child').get('by') === 'bo');
+  root.delete('a');
+  root.set('e', PART);
+  root.get('child').set('a', PART);
+  await saved(al);
+  expect(await server.backend.getStorageDocument(roomId, 'json')).toEqual({
+    b: PART,
+    c: PART,
+    d: PART,
+    e: PART,
+    child: { a: PART, by: 'bo' },
+  });
+  expect([rejections(al).length, al.room.getStatus()]).toEqual([2, 'connected']);
+});

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { asIncarnation, asWorkerAddress } from '../../../src/base/ids.ts';
+import { silentLog } from '../../../src/base/observe.ts';
+import type { Directory, WorkerEntry } from '../../../src/kernel/cluster/directory.ts';
+import { Workers } from '../../../src/kernel/cluster/workers.ts';
+import { manualClock } from '../../support/manual-clock.ts';
+
+const entry = (name: string, over: Partial<WorkerEntry> = {}): WorkerEntry => ({
+  incarnation: asIncarnation(name),
+  address: asWorkerAddress(`${name}:1`),
+  draining: false,
+  load: 0,
+  ...over,
+});
+
+function someWorkers(self: WorkerEntry | null = entry('me')) {
+  const clock = manualClock();
+  const seen = { heartbeat: async (): Promise<WorkerEntry[]> => [], leased: async (): Promise<WorkerEntry[]> => [] };
+  const directory = { heartbeat: () => seen.heartbeat() } as unknown as Directory;
+  const workers = new Workers({ directory, clock, log: silentLog, self: () => self, findLeased: () => seen.leased() });
+  return { clock, seen, workers };
+}
+
+test('[WK1] draining workers and those under suspicion take no rooms; suspicion ends after 5 s', async () => {
+  const { clock, seen, workers } = someWorkers();
+  seen.heartbeat = async () => [entry('me'), entry('a'), entry('b', { draining: true })];
+  await workers.beat();
+  expect(workers.others.map(({ address }) => address)).toEqual(['a:1', 'b:1']);
+  expect(workers.candidates.map(({ address }) => address)).toEqual(['me:1', 'a:1']);
+  workers.suspect(asWorkerAddress('a:1'));
+  expect(workers.candidates.map(({ address }) => address)).toEqual(['me:1']);
+  clock.advance(4_999);
+  expect(workers.candidates).toHaveLength(1);
+  clock.advance(1);
+  expect(workers.candidates).toHaveLength(2);
+});
+
+test('[WK2] while the directory is away, the leases in the database tell who is alive; with neither, what was known counts', async () => {
+  const { seen, workers } = someWorkers();
+  seen.heartbeat = async () => {
+    throw new Error('no Redis');
+  };
+  seen.leased = async () => [entry('me'), entry('c')];
+  await workers.beat();
+  expect(workers.others.map(({ address }) => address)).toEqual(['c:1']);
+  seen.leased = async () => {
+    throw new Error('no Postgres either');
+  };
+  await workers.beat();
+  expect(workers.others.map(({ address }) => address)).toEqual(['c:1']);
+});
+
+test('[WK3] a worker without a lease announces nothing and is no candidate', async () => {
+  const { seen, workers } = someWorkers(null);
+  let beats = 0;
+  seen.heartbeat = async () => {
+    beats += 1;
+    return [];
+  };
+  await workers.beat();
+  expect(beats).toBe(0);
+  expect(workers.candidates).toEqual([]);
+});

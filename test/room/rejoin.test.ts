@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'vitest';
+import { AppError, type ErrorCode } from '../../src/base/errors.ts';
+import { asRoomId, asSessionId, asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
+import { silentLog } from '../../src/base/observe.ts';
+import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
+import { Gateway } from '../../src/room/gateway.ts';
+import { pauseBeforeRejoinMs } from '../../src/room/rejoin.ts';
+import type { Command } from '../../src/room/shapes.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const first = asSessionId('w-1');
+
+/** A client in a room; whether the room is to be found, and where, is up to the test. */
+async function aClient() {
+  const clock = manualClock();
+  const room = { isKnown: true, at: null as WorkerAddress | null };
+  const told: Command[] = [];
+  const joins: { session: string; permissions: unknown; answer(value?: unknown): void; refuse(code: ErrorCode): void }[] = [];
+  const closes: number[] = [];
+  const sent: unknown[] = [];
+  const gateway = new Gateway({
+    clock,
+    workerName: 'w',
+    log: silentLog,
+    connectionsMax: 10,
+    chance: () => 1,
+    limits: {
+      messagesPerSecondMax: 1_000,
+      messagesBurstMax: 1_000,
+      sendBytesSoftMax: 1_000,
+      sendBytesHardMax: 2_000,
+      idleMs: 60_000,
+    },
+    elsewhere: { deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
+    rooms: {
+      ask: (_, command) =>
+        new Promise((answer, reject) => {
+          if (command.type !== 'session.join') throw new Error('only joins are asked');
+          const { id, permissions } = command.newcomer;
+          joins.push({ session: id, permissions, answer, refuse: (code) => reject(new AppError(code)) });
+        }),
+      tell: (_, command) => room.isKnown && told.push(command) > 0,
+      locationOf: () => room.at,
+    },
+    admit: async () => ({
+      roomId: asRoomId('room'),
+      userId: 'ann',
+      info: null,
+      permissions: FULL_ACCESS,
+      expiresAtMs: Number.POSITIVE_INFINITY,
+    }),
+  });
+  const handler = gateway.accept(
+    { path: '/v8', query: 'roomId=room&tok=t', headers: {}, remoteAddress: '1.2.3.4' },
+    {
+      send: (frame) => sent.push(frame) > 0,
+      cork: (writes) => writes(),
+      close: (code) => void closes.push(code),
+      bufferedBytes: () => 0,
+    },
+  );
+  const say = (...messages: unknown[]): void => handler.message(JSON.stringify(messages));
+  await settled();
+  joins[0]!.answer();
+  await settled();
+  say({ type: 100, data: { x: 1 }, targetActor: -1 }, { type: 200 });
+  const types = (): string[] => told.splice(0).map((command) => command.type);
+  types();
+  return { clock, room, told, types, joins, closes, sent, gateway, handler, say };
+}
+
+describe('a session whose room is lost', () => {
+  test('[RJ3] joins anew over the same socket, under another id, and is what it was', async () => {
+    const { gateway, joins, told, types, closes, sent } = await aClient();
+    gateway.loseSessions([first]);
+    await settled();
+    expect(joins[1]).toMatchObject({ session: 'w-2' });
+    joins[1]!.answer();
+    await settled();
+    expect(told.filter((command) => 'from' in command)).toMatchObject([{ from: 'w-2' }, { from: 'w-2' }]);
+    expect(types()).toEqual(['session.leave', 'presence.patch', 'storage.fetch']);
+    gateway.deliver([first], [{ data: 'old', droppable: false }]);
+    gateway.deliver([asSessionId('w-2')], [{ data: 'new', droppable: false }]);
+    expect(sent).toEqual(['new']);
+    expect(closes).toEqual([]);
+  });
+
+  test('[RJ4] what its client says meanwhile is remembered as far as a room must hear it: presence, subscriptions, events', async () => {
+    const { gateway, joins, told, say } = await aClient();
+    gateway.loseSessions([first]);
+    await settled();
+    told.splice(0);
+    say({ type: 100, data: { x: 2 } }, { type: 201, ops: [] });
+    say({ type: 103, event: 'hi' });
+    expect(told).toEqual([]);
+    joins[1]!.answer();
+    await settled();
+    expect(told.map((command) => ('data' in command ? [command.type, command.data] : [command.type]))).toEqual([
+      ['presence.patch', { x: 2 }],
+      ['storage.fetch'],
+      ['event.broadcast'],
+    ]);
+  });
+
+  test('[RJ5] tries again while the room is between owners or the database is away, and closes on any other refusal', async () => {
+    const { gateway, joins, clock, closes } = await aClient();
+    gateway.loseSessions([first]);
+    await settled();
+    for (const code of ['ROOM_MOVED', 'DATABASE_UNAVAILABLE', 'WORKER_UNREACHABLE', 'OUTCOME_UNKNOWN'] as const) {
+      joins.at(-1)!.refuse(code);
+      await settled();
+      const tries = joins.length;
+      clock.advance(2_000);
+      await settled();
+      expect(joins.length).toBe(tries + 1);
+    }
+    joins.at(-1)!.refuse('ROOM_NOT_FOUND');
+    await settled();
+    expect(closes).toEqual([4001]);
+  });
+
+  test('[RJ6] a join that is lost before its answer is seen is made once more', async () => {
+    const { gateway, joins, types } = await aClient();
+    gateway.loseSessions([first]);
+    await settled();
+    gateway.loseSessions([asSessionId('w-2')]);
+    joins[1]!.answer();
+    await settled();
+    expect(joins).toHaveLength(3);
+    joins[2]!.answer();
+    await settled();
+    expect(types().filter((type) => type === 'storage.fetch')).toHaveLength(1);
+  });
+
+  test('[RJ7] a frame that finds no owner is taken as the loss it is', async () => {
+    const { room, joins, say } = await aClient();
+    room.isKnown = false;
+    say({ type: 103, event: 1 });
+    await settled();
+    expect(joins).toHaveLength(2);
+  });
+
+  test('[RJ8] when a worker is down, the sessions whose rooms are there join anew, and no others', async () => {
+    const { gateway, joins, room } = await aClient();
+    gateway.workerDown(asWorkerAddress('b:1'));
+    await settled();
+    expect(joins).toHaveLength(1);
+    room.at = asWorkerAddress('b:1');
+    gateway.loseSessions([first]);
+    await settled();
+    joins[1]!.answer();
+    await settled();
+    gateway.workerDown(asWorkerAddress('b:1'));
+    await settled();
+    expect(joins).toHaveLength(3);
+  });
+
+  test('[RJ9] a client that goes meanwhile leaves no session behind', async () => {
+    const { gateway, joins, told, handler } = await aClient();
+    gateway.loseSessions([first]);
+    await settled();
+    told.splice(0);
+    handler.closed(1006, '');
+    joins[1]!.answer();
+    await settled();
+    expect(told).toContainEqual({ type: 'session.leave', sessionId: 'w-2' });
+    expect(told.every(({ type }) => type === 'session.leave')).toBe(true);
+    expect(gateway.size).toBe(0);
+  });
+});
+
+test('[RJ10] pauses between attempts grow to 2 s and are spread over their whole length', () => {
+  expect(pauseBeforeRejoinMs(0, 1)).toBe(25);
+  expect(pauseBeforeRejoinMs(3, 0.5)).toBe(100);
+  expect(pauseBeforeRejoinMs(50, 1)).toBe(2_000);
+  expect(pauseBeforeRejoinMs(50, 0)).toBe(0);
+});

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { AppError } from '../../src/base/errors.ts';
+import { asSessionId, asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
+import type { Message } from '../../src/kernel/cluster/bus.ts';
+import { RemoteSessions } from '../../src/room/remote-sessions.ts';
+
+const ids = (...names: string[]) => names.map(asSessionId);
+
+/** Two workers, the first of which owns rooms; what it sends arrives at the other's sessions. */
+function twoWorkers() {
+  const sent: { to: WorkerAddress; message: Message }[] = [];
+  const bus = { tell: (to: WorkerAddress, message: Message) => void sent.push({ to, message }) };
+  const owner = new RemoteSessions({ bus, workerName: 'own-er' });
+  const edge = new RemoteSessions({ bus, workerName: 'ed-ge' });
+  const heard: unknown[] = [];
+  const here = {
+    deliver: (sessions: unknown, frames: unknown) => void heard.push(['deliver', sessions, frames]),
+    closeSessions: (sessions: unknown, refusal: AppError) => void heard.push(['close', sessions, refusal.code, refusal.facts]),
+    loseSessions: (sessions: unknown) => void heard.push(['lose', sessions]),
+    reconsider: (roomId: unknown) => void heard.push(['reconsider', roomId]),
+  };
+  const pass = (): void => {
+    for (const { message } of sent.splice(0)) edge.handle(message, here);
+  };
+  return { owner, edge, sent, heard, pass };
+}
+
+test('[RX1] a frame crosses to each worker once, with the sessions there that it is for', () => {
+  const { owner, sent, heard, pass } = twoWorkers();
+  owner.joins(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
+  owner.joins(asSessionId('other-1'), asWorkerAddress('o:1'));
+  const frames = [{ data: 'hello', droppable: false }];
+  owner.deliver(ids('ed-ge-1', 'other-7', 'ed-ge-25'), frames);
+  expect(sent.map(({ to }) => to)).toEqual(['e:1', 'o:1']);
+  sent.pop();
+  pass();
+  expect(heard).toEqual([['deliver', ids('ed-ge-1', 'ed-ge-25'), frames]]);
+});
+
+test('[RX2] closing, losing and looking again at accesses reach the sessions of the other worker', () => {
+  const { owner, heard, pass } = twoWorkers();
+  owner.joins(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
+  owner.closeSessions(ids('ed-ge-3'), new AppError('ROOM_NOT_FOUND', { roomId: 'r' }));
+  owner.loseSessions(ids('ed-ge-4'));
+  owner.reconsider('r' as never, asWorkerAddress('e:1'));
+  pass();
+  expect(heard).toEqual([
+    ['close', ids('ed-ge-3'), 'ROOM_NOT_FOUND', { roomId: 'r' }],
+    ['lose', ids('ed-ge-4')],
+    ['reconsider', 'r'],
+  ]);
+});
+
+test('[RX3] nothing is sent for a worker that is down, and its name is told once', () => {
+  const { owner, sent } = twoWorkers();
+  owner.joins(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
+  expect(owner.workerDown(asWorkerAddress('e:1'))).toEqual(['ed-ge']);
+  expect(owner.workerDown(asWorkerAddress('e:1'))).toEqual([]);
+  owner.deliver(ids('ed-ge-1'), []);
+  expect(sent).toEqual([]);
+});

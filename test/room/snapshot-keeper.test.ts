@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { silentLog } from '../../src/base/observe.ts';
+import { SnapshotKeeper } from '../../src/room/snapshot-keeper.ts';
+import { aRoom } from '../support/a-room.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+/** A room that changes once a second, and a store that fails until it is told otherwise. Resolves with the seconds at which it was asked. */
+async function attempts(seconds: number, isAway: (second: number) => boolean): Promise<number[]> {
+  const clock = manualClock();
+  const room = aRoom();
+  const asked: number[] = [];
+  let second = 0;
+  const keeper = new SnapshotKeeper({
+    room,
+    clock,
+    log: silentLog,
+    ground: () => ({ stream: 1, epoch: 1, snapshotVersion: 0 }),
+    snapshots: {
+      load: async () => null,
+      save: async () => {
+        asked.push(second);
+        if (isAway(second)) throw new Error('the store is away');
+        return 'saved';
+      },
+    },
+    journal: { append: async () => 'committed', readAfter: async () => [], trim: async () => undefined },
+    policy: { snapshotAfterChanges: 1, snapshotAfterBytes: 1, snapshotEveryMs: 1_000 } as never,
+    whenDurable: ({ release }) => release(),
+  });
+  for (; second < seconds; second++) {
+    room.version += 1;
+    keeper.appended(10);
+    await new Promise(setImmediate);
+    clock.advance(1_000);
+  }
+  return asked;
+}
+
+test('[SN14] while no snapshot can be saved it is tried less and less often, at least once a minute', async () => {
+  expect(await attempts(300, () => true)).toEqual([0, 5, 15, 35, 75, 135, 195, 255]);
+});
+
+test('[SN14] and as before once one is saved', async () => {
+  expect(await attempts(30, (second) => second < 15 || second === 17)).toEqual([
+    0, 5, 15, 16, 17, 22, 23, 24, 25, 26, 27, 28, 29,
+  ]);
+});

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import { OP } from '../../../src/protocol/storage-ops.ts';
+import { charactersOf, VALUE_CHARACTERS_MAX } from '../../../src/protocol/storage-values.ts';
+import { replayOps } from '../../../src/room/storage/apply.ts';
+import { toJson } from '../../../src/room/storage/lson.ts';
+import { dumpStorage, emptyStorage, isEmptyStorage, loadStorage } from '../../../src/room/storage/tree.ts';
+import { aRoom, id, say } from '../../support/a-room.ts';
+import { createObject, deleteKey, deleteNode, send, storageOf, updateObject } from './ops.ts';
+
+/** Text that fills a whole object when it stands under a key of one letter. */
+const FULL = VALUE_CHARACTERS_MAX - 'k'.length - 3 - 3;
+const text = (length: number) => 'x'.repeat(length);
+const half = text(FULL / 2);
+const REASON = `A LiveObject may not hold more than ${VALUE_CHARACTERS_MAX} characters of plain values`;
+
+/** An object whose one plain value leaves no room for another. */
+const fullObject = () => storageOf(createObject('1:0', '1:0', 'root', 'o'), updateObject('1:1', '1:0', { k: text(FULL) }));
+
+describe('the plain values of one LiveObject', () => {
+  test('[ST28] have their bound together, whatever op brings them; one character more is refused', () => {
+    const storage = storageOf(createObject('1:0', '1:0', 'root', 'o', { a: half }));
+    const rest = text(FULL - half.length - 'b'.length - 3 - 3);
+    expect(send(storage, updateObject('2:0', '1:0', { b: `${rest}x` })).rejected).toEqual([{ opIds: ['2:0'], reason: REASON }]);
+    expect(send(storage, updateObject('2:1', '1:0', { b: rest })).rejected).toEqual([]);
+    expect(toJson(storage)).toEqual({ o: { a: half, b: rest } });
+  });
+
+  test('[ST28] what is replaced, deleted or made live counts no more; live children never do', () => {
+    const storage = fullObject();
+    expect(send(storage, updateObject('2:0', '1:0', { k: text(FULL).toUpperCase() })).rejected).toEqual([]);
+    expect(send(storage, createObject('2:1', '2:1', '1:0', 'child', { k: half })).rejected).toEqual([]);
+    expect(send(storage, createObject('2:2', '2:2', '1:0', 'k', { k: half })).rejected).toEqual([]);
+    expect(send(storage, updateObject('2:3', '1:0', { k: text(FULL) })).rejected).toEqual([]);
+    expect(send(storage, updateObject('2:4', '1:0', { l: 1 })).rejected).toHaveLength(1);
+    expect(send(storage, deleteKey('2:5', '1:0', 'k')).rejected).toEqual([]);
+    expect(send(storage, updateObject('2:6', '1:0', { l: text(FULL) })).rejected).toEqual([]);
+  });
+
+  test('[ST28] what was taken back counts as it did before', () => {
+    const room = aRoom('ann');
+    say(room, { type: 'storage.change', from: id('ann'), ops: [updateObject('1:0', 'root', { k: 1 })] });
+    const filled = { op: 'add' as const, path: '/k', value: text(FULL) };
+    const failing = { op: 'test' as const, path: '/k', value: 1 };
+    for (const _ of [1, 2]) expect(() => say(room, { type: 'storage.patch', operations: [filled, failing] })).toThrow();
+    say(room, { type: 'storage.patch', operations: [filled] });
+    expect(() => say(room, { type: 'storage.patch', operations: [{ op: 'add', path: '/l', value: 1 }] })).toThrow(REASON);
+  });
+
+  test('[ST29] whoever is refused gets the ops back as if applied, then the values as they were, and needs no snapshot', () => {
+    const storage = fullObject();
+    const op = updateObject('2:0', '1:0', { k: `${text(FULL)}x`, l: 1 });
+    expect(send(storage, op)).toEqual({
+      replies: [
+        op,
+        { type: OP.UPDATE_OBJECT, id: '1:0', data: { k: text(FULL) } },
+        { type: OP.DELETE_OBJECT_KEY, id: '1:0', key: 'l' },
+      ],
+      forwards: [],
+      journal: [],
+      rejected: [{ opIds: ['2:0'], reason: REASON }],
+      needsRepair: false,
+    });
+  });
+
+  test('[ST29] where a live child would have gone, a snapshot brings it back', () => {
+    const storage = fullObject();
+    send(storage, createObject('1:2', '1:2', '1:0', 'child'));
+    const op = updateObject('2:0', '1:0', { child: text(FULL) });
+    expect(send(storage, op)).toMatchObject({ replies: [op], forwards: [], journal: [], needsRepair: true });
+    expect(toJson(storage)).toEqual({ o: { k: text(FULL), child: {} } });
+  });
+
+  test('[ST28] an object that is too large already may shrink, and is read again from journal and snapshot', () => {
+    const parts = [updateObject('1:0', 'root', { a: text(FULL) }), updateObject('1:1', 'root', { b: text(FULL) })];
+    const replayed = emptyStorage();
+    replayOps(replayed, parts);
+    const loaded = loadStorage(dumpStorage(replayed));
+    for (const storage of [replayed, loaded]) {
+      expect(charactersOf(toJson(storage))).toBeGreaterThan(VALUE_CHARACTERS_MAX);
+      expect(send(storage, updateObject('2:0', 'root', { c: 1 })).rejected).toHaveLength(1);
+      expect(send(storage, updateObject('2:1', 'root', { a: half })).rejected).toEqual([]);
+      expect(send(storage, deleteKey('2:2', 'root', 'b')).rejected).toEqual([]);
+      expect(send(storage, updateObject('2:3', 'root', { c: 1 })).rejected).toEqual([]);
+    }
+  });
+});
+
+describe('a back end that sends ops', () => {
+  test('[RS20] is refused whole when one of them is, and nothing has changed', () => {
+    const room = aRoom('ann');
+    const ops = [updateObject('9:0', 'root', { k: text(FULL) }), updateObject('9:1', 'root', { l: 1 }), deleteNode('9:2', '9:9')];
+    expect(() => say(room, { type: 'storage.send', ops })).toThrow(
+      expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST', facts: { reason: REASON } }),
+    );
+    expect(isEmptyStorage(room.storage)).toBe(true);
+    expect(room.version).toBe(0);
+    expect(say(room, { type: 'storage.send', ops: ops.slice(1) })).toContainEqual(expect.objectContaining({ type: 'journal' }));
+  });
+});

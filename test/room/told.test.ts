@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { asSessionId } from '../../src/base/ids.ts';
+import { encodeAwareness } from '../../src/protocol/yjs-frames.ts';
+import { Told } from '../../src/room/told.ts';
+
+const old = asSessionId('w-1');
+const now = asSessionId('w-2');
+
+test('[RJ1] a session that joins anew says who it is and asks for what it followed, and nothing else', () => {
+  const told = new Told();
+  expect(told.again(now)).toEqual([]);
+  told.note({ type: 'presence.patch', from: old, data: { x: 1, y: 1 }, targetActor: -1 });
+  told.note({ type: 'presence.patch', from: old, data: { y: 2 }, targetActor: null });
+  told.note({ type: 'storage.fetch', from: old });
+  told.note({ type: 'storage.change', from: old, ops: [] });
+  told.note({ type: 'event.broadcast', from: old, event: 1 });
+  told.note({ type: 'ydoc.fetch', from: old, guid: '', vector: new Uint8Array([0]) });
+  told.note({ type: 'ydoc.fetch', from: old, guid: 'sub', vector: new Uint8Array([1]) });
+  expect(told.again(now)).toEqual([
+    { type: 'presence.patch', from: now, data: { x: 1, y: 2 }, targetActor: -1 },
+    { type: 'storage.fetch', from: now },
+    { type: 'ydoc.fetch', from: now, guid: '', vector: new Uint8Array([0]) },
+    { type: 'ydoc.fetch', from: now, guid: 'sub', vector: new Uint8Array([1]) },
+  ]);
+});
+
+test('[RJ2] of awareness, the newest state of the client itself is told again, not what it echoed', () => {
+  const told = new Told();
+  const state = (clientId: number, clock: number) => encodeAwareness([{ clientId, clock, state: { at: clock } }]);
+  told.note({ type: 'awareness.change', from: old, update: state(7, 1) });
+  told.note({ type: 'awareness.change', from: old, update: state(8, 5) });
+  told.note({ type: 'awareness.change', from: old, update: state(7, 2) });
+  told.note({ type: 'awareness.change', from: old, update: new Uint8Array([]) });
+  expect(told.again(now)).toEqual([{ type: 'awareness.change', from: now, update: state(7, 2) }]);
+});

@@ -1,0 +1,15 @@
+/**
+ * The examples of all operations. An operation without one fails `operations.test.ts`: add a line to the file of its feature, or a file.
+ */
+import { ABOUT_EXAMPLES, SCHEMA_EXAMPLES, STORAGE_EXAMPLES, YDOC_EXAMPLES } from './documents.ts';
+import type { Examples } from './example.ts';
+import { ROOM_EXAMPLES, TOKEN_EXAMPLES } from './rooms.ts';
+
+export const EXAMPLES: Examples = {
+  ...ROOM_EXAMPLES,
+  ...TOKEN_EXAMPLES,
+  ...STORAGE_EXAMPLES,
+  ...YDOC_EXAMPLES,
+  ...SCHEMA_EXAMPLES,
+  ...ABOUT_EXAMPLES,
+};
