@@ -137,6 +137,14 @@ export const SETTINGS = {
     minimum: 64 * KIB,
     maximum: 100 * MIB,
   }),
+  MAX_FILE_BYTES: count(
+    'Size of one file of a room. It passes through without being held in memory; the store of blobs needs room for it, twice while it is made of parts.',
+    {
+      default: 1024 * MIB,
+      minimum: KIB,
+      maximum: 50_000 * MIB,
+    },
+  ),
   PRESENCE_BYTES_MAX: count('Size of one presence update as JSON.', { default: 64 * KIB, minimum: KIB, maximum: MIB }),
   SEND_BUFFER_BYTES_MAX: count(
     'Bytes waiting for a slow reader before its socket is closed; it comes back and reads the state afresh.',
@@ -183,6 +191,14 @@ export const SETTINGS = {
       default: 60,
       minimum: 1,
       maximum: 3_600,
+    },
+  ),
+  AUTO_VERSION_SECONDS: count(
+    'How long a change of a room may be in no version of its history; then one is made. Each is as large as the room and is kept until somebody deletes it. 0: only those that somebody makes.',
+    {
+      default: 0,
+      minimum: 0,
+      maximum: 86_400,
     },
   ),
   NODE_ENV: Type.Optional(text('production: refuse to start with missing or development keys, as REDIS_URL does, too.')),

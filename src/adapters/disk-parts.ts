@@ -13,6 +13,7 @@ import {
   type NamedPart,
   noSuchUpload,
   type PartsUpload,
+  type SizeLimits,
   type UploadedPart,
 } from '../kernel/persistence/blob-parts.ts';
 import { type BlobBody, mustBeBlobKey, type StoredBlob } from '../kernel/persistence/blobs.ts';
@@ -55,7 +56,7 @@ export class DiskParts implements BlobParts {
     return { partNumber, size, etag: etagOf({ sha256 }) };
   }
 
-  async complete(upload: PartsUpload, parts: readonly NamedPart[], limits: { bytesMax: number }): Promise<{ size: number }> {
+  async complete(upload: PartsUpload, parts: readonly NamedPart[], limits: SizeLimits): Promise<{ size: number }> {
     await this.#mustExist(upload);
     const inOrder = mustMatchParts(await this.#list(upload), parts, limits);
     const { size } = await this.#options.put(upload.key, this.#bytesOf(upload, inOrder)).catch(goneOf(upload));

@@ -20,6 +20,7 @@ import {
   noSuchUpload,
   type PartsUpload,
   plainEtag,
+  type SizeLimits,
   type UploadedPart,
 } from '../kernel/persistence/blob-parts.ts';
 import { type BlobBody, mustBeBlobKey } from '../kernel/persistence/blobs.ts';
@@ -67,7 +68,7 @@ export class S3Parts implements BlobParts {
     throw new Error('a body has a first part');
   }
 
-  async complete(upload: PartsUpload, parts: readonly NamedPart[], limits: { bytesMax: number }): Promise<{ size: number }> {
+  async complete(upload: PartsUpload, parts: readonly NamedPart[], limits: SizeLimits): Promise<{ size: number }> {
     const inOrder = mustMatchParts(await this.#list(upload), parts, limits);
     const size = inOrder.reduce((sum, part) => sum + part.size, 0);
     const input = {

@@ -8,7 +8,7 @@ export class Intake {
   #isOver = false;
   #wanted: { readonly size: number; readonly resolve: (bytes: Uint8Array | null) => void } | null = null;
 
-  /** More than `heldBytesMax` that nobody has asked for ends the connection; the socket is paused while nothing is asked for. */
+  /** More than `heldBytesMax` at once ends the connection; the socket is paused while nothing is asked for. */
   constructor(socket: Socket, { heldBytesMax }: { heldBytesMax: number }) {
     this.#socket = socket;
     this.#heldBytesMax = heldBytesMax;

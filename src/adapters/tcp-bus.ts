@@ -87,7 +87,7 @@ class TcpBus implements Bus {
     this.#log = log;
     this.#limits = { ...LIMITS, ...limits };
     const { frameBytesMax } = this.#limits;
-    const onDown = (): void => this.#listener(self.address);
+    const onDown = (): void => this.#down(self.address);
     this.#inbox = new Inbox({ log, random: self.random, frameBytesMax });
     this.#loop = new Loop({ address: self.address, inbox: this.#inbox, frameBytesMax, clock: self.clock, log, onDown });
     server.on('connection', (socket) => void this.#accept(socket));
@@ -115,6 +115,15 @@ class TcpBus implements Bus {
     return this.#closing;
   }
 
+  /** A listener that fails must not leave a link half made. */
+  #down(address: WorkerAddress): void {
+    try {
+      this.#listener(address);
+    } catch (error) {
+      this.#log.error({ peer: address, err: error }, 'listener of lost links failed');
+    }
+  }
+
   #wayTo(address: WorkerAddress): Loop | Peer {
     return address === this.address ? this.#loop : this.#peer(address);
   }
@@ -130,7 +139,7 @@ class TcpBus implements Bus {
       log: this.#log,
       limits: this.#limits,
       inbox: this.#inbox,
-      onDown: (down) => this.#listener(down),
+      onDown: (down) => this.#down(down),
     });
     if (this.#closing !== null) peer.close();
     this.#peers.set(address, peer);

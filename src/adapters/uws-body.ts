@@ -28,15 +28,22 @@ export class UwsBody {
       this.complete();
       return;
     }
-    if (this.#state === 'flowing' && this.#waitingBytes > WAITING_BYTES_MAX) {
-      this.#state = 'paused';
-      this.#tap.pause();
-    }
+    if (this.#state === 'flowing' && this.#waitingBytes > WAITING_BYTES_MAX) this.#pause();
     this.#wake?.();
   }
 
-  /** Nothing more comes. */
+  /** Chunks of the same read still come, and with each of them uWS counts the silence of the client anew: it stops counting with a pause after the last. */
+  #pause(): void {
+    this.#state = 'paused';
+    this.#tap.pause();
+    setImmediate(() => {
+      if (this.#state === 'paused') this.#tap.pause();
+    });
+  }
+
+  /** Nothing more comes: of this request, that is. A socket that stayed paused would never bring the next one. */
   complete(): void {
+    if (this.#state === 'paused') this.#tap.resume();
     this.#state = 'complete';
     this.#wake?.();
   }

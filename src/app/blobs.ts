@@ -8,6 +8,7 @@ import type { Settings } from '../config.ts';
 import { BlobSweep } from '../kernel/persistence/blob-sweep.ts';
 import type { Blobs } from '../kernel/persistence/blobs.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
+import { UploadSweep } from '../kernel/persistence/upload-sweep.ts';
 import { serveDownloads } from '../kernel/transport/downloads.ts';
 import type { HttpHandler } from '../kernel/transport/server.ts';
 
@@ -30,9 +31,12 @@ interface OpenBlobs {
 /** @throws StartRefused when the bucket says no. */
 export async function openBlobs(settings: Settings, { db, log, publicUrl, secret }: OpenBlobs): Promise<OpenedBlobs> {
   const stored = settings.S3_BUCKET === undefined ? openDisk(settings, { log, publicUrl, secret }) : await openS3(settings, log);
-  const sweep = new BlobSweep({ db, blobs: stored.blobs, clock: systemClock, log });
+  const sweeps = [
+    new BlobSweep({ db, blobs: stored.blobs, clock: systemClock, log }),
+    new UploadSweep({ db, parts: stored.blobs.parts, clock: systemClock, log }),
+  ];
   const close = async (): Promise<void> => {
-    await sweep.close();
+    await Promise.all(sweeps.map((sweep) => sweep.close()));
     stored.close();
   };
   return { blobs: stored.blobs, serve: stored.serve, close };

@@ -3,7 +3,9 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../adapters/embedd
 import { readMigrations } from '../adapters/migration-files.ts';
 import { openPostgres } from '../adapters/postgres-sql.ts';
 import { systemClock, systemRandom } from '../base/clock.ts';
+import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/observe.ts';
+import { StartRefused } from '../base/start-refused.ts';
 import type { Settings } from '../config.ts';
 import { migrate } from '../kernel/persistence/migrate.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
@@ -19,6 +21,9 @@ export interface Database {
 
 /** A migration may wait for another worker's, and rewrite a table. */
 const MIGRATION_MS_MAX = 600_000;
+/** A database that restarts, or fails over, is back by then; one that was never there deserves a sentence soon. */
+const WAIT_MS_MAX = 30_000;
+const AGAIN_MS = 250;
 /** One for the journal's batch on its way, one for the lease, one for claims and snapshots. */
 const AUTHORITY_POOL_MAX = 3;
 
@@ -32,7 +37,7 @@ export async function openDatabase(
   }
   const url = DATABASE_URL ?? embedded!.url;
   try {
-    await migrateAt(url, log);
+    await whenDatabaseAnswers(() => migrateAt(url, log), log);
   } catch (error) {
     await embedded?.stop();
     throw error;
@@ -53,5 +58,25 @@ async function migrateAt(url: string, log: Log): Promise<void> {
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
   } finally {
     await db.close();
+  }
+}
+
+/**
+ * Does what a start needs of the database, again while that is away: workers are started at any time, also while it restarts.
+ * @throws StartRefused when it stays away
+ */
+export async function whenDatabaseAnswers<Result>(work: () => Promise<Result>, log: Log): Promise<Result> {
+  const endMs = systemClock.monotonicMs() + WAIT_MS_MAX;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') throw error;
+      const reason = String(error.facts.reason);
+      if (systemClock.monotonicMs() > endMs)
+        throw new StartRefused(`The database does not answer (${reason}); start it, or correct DATABASE_URL.`, { cause: error });
+      log.warn({ reason }, 'the start waits for the database');
+      await new Promise<void>((resolve) => systemClock.after(AGAIN_MS, resolve));
+    }
   }
 }

@@ -5,14 +5,17 @@ import { AppError } from '../base/errors.ts';
 import type { RoomId } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
+import { findMissingFiles } from '../features/files/queries.ts';
+import { fileRoutes } from '../features/files/routes.ts';
 import { liveRoutes } from '../features/live/routes.ts';
 import { findRoomForEntry } from '../features/rooms/queries.ts';
 import { roomRoutes } from '../features/rooms/routes.ts';
 import { schemaRoutes } from '../features/schemas/routes.ts';
 import { storageRoutes } from '../features/storage/routes.ts';
-import { tokenKeyFrom, verifyBackEndToken } from '../features/tokens/queries.ts';
+import { authorize, tokenKeyFrom, verifyBackEndToken } from '../features/tokens/queries.ts';
 import { tokenRoutes } from '../features/tokens/routes.ts';
 import { v1Routes } from '../features/v1/routes.ts';
+import { versionRoutes } from '../features/versions/routes.ts';
 import { ydocRoutes } from '../features/ydoc/routes.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlAnswers } from '../kernel/persistence/sql-answers.ts';
@@ -58,8 +61,22 @@ export function restApi({ settings, log, keys, db, rooms }: RestDeps): HttpHandl
     ...roomRoutes({ db, rooms: door, nowMs, accessesChanged: (roomId) => rooms.worker.reconsider(roomId) }),
     ...liveRoutes({ rooms: door, roomExists }),
     ...schemaRoutes({ db, rooms: door, nowMs }),
-    ...storageRoutes({ rooms: door, typeKey: settings.STORAGE_TYPE_KEY }),
+    ...storageRoutes({
+      rooms: door,
+      typeKey: settings.STORAGE_TYPE_KEY,
+      findMissingFiles: (roomId, fileIds) => findMissingFiles(db, { roomId, fileIds }),
+    }),
+    ...fileRoutes({
+      db,
+      blobs: rooms.stored.blobs,
+      rooms: door,
+      bytesMax: settings.MAX_FILE_BYTES,
+      nowMs,
+      newId: () => systemRandom.uuid(),
+      log,
+    }),
     ...ydocRoutes({ rooms: door }),
+    ...versionRoutes({ db, blobs: rooms.stored.blobs, log, rooms: door, nowMs }),
     ...v1Routes({ rooms: door, typeKey: settings.STORAGE_TYPE_KEY, roomExists }),
     healthRoute(rooms),
   ];
@@ -71,6 +88,8 @@ export function restApi({ settings, log, keys, db, rooms }: RestDeps): HttpHandl
       verifyToken: async (token) => ({ ...(await rooms.verifyToken(token)) }),
       verifyBackEndToken: (token) => verifyBackEndToken(token, { tokenKey, nowMs: nowMs() }),
     }),
+    authorize: (principal, need, params) =>
+      authorize(principal, need, { params, findRoom: (roomId) => findRoomForEntry(db, roomId) }),
     answers: new SqlAnswers({ db, log }),
     jsonLimits: { bytesMax: settings.BODY_BYTES_MAX, depthMax: JSON_DEPTH_MAX, keysMax: JSON_KEYS_MAX },
     origins: '*',

@@ -15,6 +15,7 @@ export function roomPolicy(settings: Settings): RoomPolicy {
     snapshotAfterChanges: settings.SNAPSHOT_AFTER_CHANGES,
     snapshotAfterBytes: settings.SNAPSHOT_AFTER_BYTES,
     snapshotEveryMs: settings.SNAPSHOT_EVERY_SECONDS * 1_000,
+    autoVersionMs: settings.AUTO_VERSION_SECONDS * 1_000,
     idleMs: settings.IDLE_ROOM_SECONDS * 1_000,
   };
 }

@@ -4,15 +4,17 @@ import type { Incarnation } from '../base/ids.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
+import { findMissingFiles } from '../features/files/queries.ts';
 import { createRoomOnEntry, findOwnerAddress, findRoomForEntry, touchLastConnection } from '../features/rooms/queries.ts';
 import { findSchemaOfStream } from '../features/schemas/queries.ts';
 import { admit, makeTokenVerifier, tokenKeyFrom, type VerifyToken } from '../features/tokens/queries.ts';
+import { keepVersion } from '../features/versions/queries.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import type { ConnectionDeps } from '../room/connection.ts';
-import { Worker } from '../room/worker.ts';
+import { Worker, type WorkerDeps } from '../room/worker.ts';
 import { type OpenedBlobs, openBlobs } from './blobs.ts';
 import type { Cluster } from './cluster.ts';
-import type { Database } from './database.ts';
+import { type Database, whenDatabaseAnswers } from './database.ts';
 import type { ServerKeys } from './keys.ts';
 import { connectionLimits, roomPolicy } from './room-policy.ts';
 
@@ -53,7 +55,7 @@ export async function startRooms({
     rememberedMax: REMEMBERED_TOKENS_MAX,
   });
   const stored = await openBlobs(settings, { db, log, publicUrl, secret: tokenKeyFrom(keys.secretKey) });
-  const worker = await Worker.start({
+  const deps: WorkerDeps = {
     world: { clock: systemClock, random: systemRandom, log, metrics },
     authority,
     blobs: stored.blobs,
@@ -61,7 +63,9 @@ export async function startRooms({
     rooms: {
       findStream: async (roomId) => (await findRoomForEntry(db, roomId))?.pk ?? null,
       findSchema: (stream) => findSchemaOfStream(db, stream),
+      keepVersion: (version) => keepVersion(version, { db, blobs: stored.blobs, log }),
       findOwner: (roomId) => findOwnerAddress(db, roomId),
+      findMissingFiles: (roomId, fileIds) => findMissingFiles(db, { roomId, fileIds }),
     },
     limits: {
       policy: roomPolicy(settings),
@@ -70,7 +74,8 @@ export async function startRooms({
     },
     admit: admission({ db, verifyToken, publicKey: keys.publicKey }),
     ...rest,
-  }).catch(async (error: unknown) => {
+  };
+  const worker = await whenDatabaseAnswers(() => Worker.start(deps), log).catch(async (error: unknown) => {
     await stored.close();
     throw error;
   });

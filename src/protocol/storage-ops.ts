@@ -37,12 +37,14 @@ const NewId = Type.String({ pattern: '^\\d{1,15}:\\d{1,15}$' });
 const AnyId = Type.String({ pattern: '^(?:root|\\d{1,15}:\\d{1,15})$' });
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
+/** Made by whoever uploads a file. */
+export const FILE_ID_PATTERN = '^fl_[A-Za-z0-9_-]{21}$';
 /** Longest texts in a file's metadata. */
 export const FILE_LENGTHS = { name: 1_024, mimeType: 256 } as const;
 
 export const FileData = Type.Object(
   {
-    id: Type.String({ pattern: '^fl_[A-Za-z0-9_-]{21}$' }),
+    id: Type.String({ pattern: FILE_ID_PATTERN }),
     name: Type.String({ maxLength: FILE_LENGTHS.name }),
     size: Count,
     mimeType: Type.String({ maxLength: FILE_LENGTHS.mimeType }),

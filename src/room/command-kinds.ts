@@ -13,10 +13,13 @@ const CHANGES: Kinds = new Set<Command['type']>([
   'storage.patch',
   'storage.nodes',
   'storage.send',
+  'history.keep',
+  'history.settle',
   'ydoc.change',
 ]);
 
 const LARGE_ANSWERS: Kinds = new Set<Command['type']>([
+  'history.keep',
   'storage.fetch',
   'storage.read',
   'storage.nodes',
@@ -43,6 +46,7 @@ const REPEATABLE: Kinds = new Set<Command['type']>([
   'presence.set',
   'storage.nodes',
   'storage.read',
+  'storage.refers',
   'storage.send',
   'users.list',
   'ydoc.change',
@@ -61,7 +65,7 @@ export function isChange(command: Command): boolean {
   return CHANGES.has(command.type) || requestOf(command) !== null;
 }
 
-/** Whether the answer may be as large as the room. */
+/** Whether the answer, or what waits for the journal with it, may be as large as the room. */
 export function hasLargeAnswer(command: Command): boolean {
   return LARGE_ANSWERS.has(command.type);
 }

@@ -14,11 +14,13 @@ import type { Log } from '../base/observe.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
 import type { Permissions } from '../protocol/permissions.ts';
+import { FileCheck } from './file-check.ts';
 import { commandsOf } from './frame-commands.ts';
 import { pauseBeforeRejoinMs, REJOIN_AFTER } from './rejoin.ts';
 import type { Command, Newcomer } from './shapes.ts';
-import type { SocketTarget } from './socket-target.ts';
+import { closeCodeFor, type SocketTarget } from './socket-target.ts';
 import { Told } from './told.ts';
+import { Unanswered } from './unanswered.ts';
 
 /** What a client may do here, and as whom; from its token or the public key. */
 export interface Admission {
@@ -45,6 +47,8 @@ export interface ConnectionDeps {
   readonly rooms: RoomsElsewhere;
   /** Checks credentials and access; creates the room when it is new and the client may. @throws AppError with the close code to use. */
   readonly admit: (target: SocketTarget) => Promise<Admission>;
+  /** Those of the files that the room does not have. */
+  readonly findMissingFiles: (roomId: RoomId, fileIds: readonly string[]) => Promise<readonly string[]>;
   readonly limits: ConnectionLimits;
   /** A number in [0, 1) that looks like chance: spreads what many connections do at once. */
   readonly chance: () => number;
@@ -79,6 +83,11 @@ type Phase =
 const EARLY_FRAMES_MAX = 100;
 const EARLY_BYTES_MAX = 10 * 1024 * 1024;
 
+/** Ops of one client that wait for the room's answers. A room answers within a commit; more than this is a flood. */
+const UNANSWERED_MAX = 20_000;
+/** From a new snapshot to what its reader sends again: a round trip, and the snapshot's own time on the wire. */
+const RESEND_MS_MAX = 10_000;
+
 const PONG: OutFrame = { data: 'pong', droppable: false };
 
 export class Connection implements SocketHandler {
@@ -102,6 +111,8 @@ export class Connection implements SocketHandler {
   readonly #told = new Told();
   /** Its session was lost while it joined. */
   #isLost = false;
+  readonly #unanswered = new Unanswered();
+  readonly #files: FileCheck;
   /** Where its room is, as of its last join; null for this worker. */
   at: WorkerAddress | null = null;
   /** The session it carries at present. */
@@ -127,6 +138,13 @@ export class Connection implements SocketHandler {
       socket: deps.socket,
       softBytesMax: limits.sendBytesSoftMax,
       hardBytesMax: limits.sendBytesHardMax,
+    });
+    this.#files = new FileCheck({
+      findMissing: (fileIds) => deps.findMissingFiles(this.roomId as RoomId, fileIds),
+      session: () => (this.#phase.name === 'entered' ? this.id : null),
+      pass: (commands) => this.#pass(commands),
+      hear: (data) => this.#hear(data),
+      failed: (error) => this.#failed(error),
     });
   }
 
@@ -168,6 +186,7 @@ export class Connection implements SocketHandler {
         await this.#join(roomId);
         if (this.#isClosed) return;
         this.#phase = { name: 'entered', roomId, target };
+        this.#awaitUnanswered();
         for (const command of this.#told.again(this.id)) this.#tell(roomId, command);
         this.#takeEarly();
         return;
@@ -177,6 +196,16 @@ export class Connection implements SocketHandler {
         await new Promise<void>((resolve) => this.#clock.after(pauseBeforeRejoinMs(attempt, this.#deps.chance()), resolve));
       }
     }
+  }
+
+  /** A client that does not send again what it was never answered is helped by a new connection alone. */
+  #awaitUnanswered(): void {
+    this.#unanswered.rejoined();
+    if (!this.#unanswered.isAwaiting) return;
+    const { id } = this;
+    this.#clock.after(RESEND_MS_MAX, () => {
+      if (this.id === id && this.#unanswered.isAwaiting) this.refuse(new AppError('ROOM_MOVED'));
+    });
   }
 
   /** Until a join has stood: one that was lost on the way says so before its answer is looked at. */
@@ -252,6 +281,7 @@ export class Connection implements SocketHandler {
 
   send(frames: readonly OutFrame[]): void {
     if (this.#phase.name === 'closed') return;
+    for (const { answers } of frames) if (answers !== undefined) this.#unanswered.answered(answers);
     const verdict = this.#budget.send(frames);
     if (verdict === 'exceeded') this.refuse(new AppError('SLOW_CONSUMER'));
   }
@@ -288,17 +318,37 @@ export class Connection implements SocketHandler {
   }
 
   #take(data: string | Uint8Array): void {
-    for (const command of this.#commandsOf(data)) {
+    const commands = this.#commandsOf(data);
+    const outcome = this.#files.take(data, commands);
+    if (outcome === 'held') for (const command of commands) this.#unanswered.note(command);
+    if (outcome === 'too much' || this.#unanswered.size > UNANSWERED_MAX) this.refuse(new AppError('ROOM_OVERLOADED'));
+  }
+
+  #pass(commands: readonly Command[]): void {
+    for (const command of commands) {
       this.#told.note(command);
-      if (this.#phase.name === 'entered') this.#tell(this.#phase.roomId, command); // it may have ended with the command before
+      if (this.#phase.name !== 'entered')
+        this.#unanswered.note(command); // it ended with the command before
+      else if (this.#unanswered.passes(command)) this.#tell(this.#phase.roomId, command);
     }
+  }
+
+  /** What it asked for on the way could not be done: it goes on with another session when that may help. */
+  #failed(error: unknown): void {
+    const refusal = this.#asRefusal(error);
+    if (REJOIN_AFTER.has(refusal.code)) this.rejoin();
+    else this.refuse(refusal);
   }
 
   /** While there is nobody to tell: events are kept as far as they fit, of the rest the client brings back what counts. */
   #keep(data: string | Uint8Array): void {
     const commands = this.#commandsOf(data);
-    for (const command of commands) this.#told.note(command);
-    if (commands.some(({ type }) => type === 'event.broadcast')) this.#early.push(data, data.length);
+    for (const command of commands) {
+      this.#told.note(command);
+      this.#unanswered.note(command);
+    }
+    if (this.#unanswered.size > UNANSWERED_MAX) this.refuse(new AppError('ROOM_OVERLOADED'));
+    else if (commands.some(({ type }) => type === 'event.broadcast')) this.#early.push(data, data.length);
   }
 
   /** None when the frame is refused: the socket is then closed. */
@@ -334,11 +384,4 @@ export class Connection implements SocketHandler {
     this.#log.error({ err: error, sessionId: this.id }, 'connection failed');
     return new AppError('INTERNAL_SERVER_ERROR');
   }
-}
-
-/**
- * What stops an SDK client for good is 4000–4099 (protocol 3.4); y-websocket stops at 4400–4499 and would knock for ever at any other.
- */
-function closeCodeFor(kind: SocketTarget['kind'], code: number): number {
-  return kind === 'yjs' && code >= 4000 && code < 4100 ? code + 400 : code;
 }

@@ -55,9 +55,27 @@ export class Fanout {
     for (const group of groupByMessages(this.#room.sessions.values(), waiting)) {
       const messages = group.heard.map((index) => waiting[index]!.message);
       const frames = group.kind === 'sdk' ? sdkFrames(messages, sdkText) : yjsFrames(messages, yjsBytes);
-      if (frames.length > 0) this.#deliver(group.sessions, frames);
+      if (frames.length > 0)
+        this.#deliver(
+          group.sessions,
+          withAnswers(
+            frames,
+            group.heard.map((index) => waiting[index]!),
+          ),
+        );
     }
   }
+}
+
+/** Ops and refusals come back to their sender with the ids of the ops: the worker that has the socket keeps what is still to come. */
+function withAnswers(frames: OutFrame[], heard: readonly Waiting[]): OutFrame[] {
+  const answers: string[] = [];
+  for (const { to, message } of heard) {
+    if (!('only' in to)) continue;
+    if (message.type === 'storage.rejected') answers.push(...message.opIds);
+    if (message.type === 'storage.ops') for (const { opId } of message.ops) if (opId !== undefined) answers.push(opId);
+  }
+  return answers.length === 0 ? frames : [{ ...frames[0]!, answers }, ...frames.slice(1)];
 }
 
 interface Group {
@@ -133,3 +151,12 @@ function yjsFrames(messages: readonly ServerMessage[], encode: (message: ServerM
   }
   return frames;
 }
+
+/** About how many bytes a message takes, where it may be many. */
+export function weightOf(message: ServerMessage): number {
+  if (message.type === 'storage.state') return message.nodes.length * NODE_BYTES;
+  return message.type === 'ydoc.state' ? message.update.length : 0;
+}
+
+/** A node of Storage on the wire, roughly. */
+const NODE_BYTES = 100;

@@ -13,6 +13,12 @@ export interface Gated {
   readonly bytes?: number;
 }
 
+/** Who asked, and waits. */
+export interface Answer {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: AppError) => void;
+}
+
 export class Gate {
   #durable: number;
   #waiting: (Gated & { readonly version: number })[] = [];

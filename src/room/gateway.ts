@@ -60,6 +60,10 @@ export class Gateway implements SessionSink {
     return connection;
   }
 
+  has(session: SessionId): boolean {
+    return this.#connections.has(session);
+  }
+
   deliver(sessions: readonly SessionId[], frames: readonly OutFrame[]): void {
     const others = this.#here(sessions, (connection) => connection.send(frames));
     if (others.length > 0) this.#deps.elsewhere.deliver(others, frames);

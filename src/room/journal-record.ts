@@ -9,33 +9,40 @@ import type { Op } from '../protocol/storage-ops.ts';
 import type { DecidedRequest } from './recent-requests.ts';
 
 export type JournalRecord =
-  /** Storage ops as applied: final positions, LiveText versions, op ids kept. */
-  | { readonly kind: 'storage.ops'; readonly ops: readonly Op[] }
+  /**
+   * Storage ops as applied: final positions, LiveText versions, op ids kept. Here and below, `author` is the user whose first change this is
+   * since the last version of the history.
+   */
+  | { readonly kind: 'storage.ops'; readonly ops: readonly Op[]; readonly author?: string }
   /** Storage was deleted. */
   | { readonly kind: 'storage.reset' }
   /** A Yjs update as the client sent it; guid '' is the root document. */
-  | { readonly kind: 'ydoc.update'; readonly guid: string; readonly update: Uint8Array }
+  | { readonly kind: 'ydoc.update'; readonly guid: string; readonly update: Uint8Array; readonly author?: string }
   /** Actor numbers below `upTo` may be in use (protocol 4: never twice). */
   | { readonly kind: 'numbers'; readonly upTo: number }
   /** The request that the changes of this decision came from, or that found nothing to change. */
-  | ({ readonly kind: 'request' } & DecidedRequest);
+  | ({ readonly kind: 'request' } & DecidedRequest)
+  /** A version of the history is kept, of the room's version `upTo`; these authors are in none yet. */
+  | { readonly kind: 'history.kept'; readonly upTo: number; readonly atMs: number; readonly authors: readonly string[] };
 
 /** Tags on disk. Never reuse one. */
-const TAG = { 'storage.ops': 1, 'storage.reset': 2, 'ydoc.update': 3, numbers: 4, request: 5 } as const;
+const TAG = { 'storage.ops': 1, 'storage.reset': 2, 'ydoc.update': 3, numbers: 4, request: 5, 'history.kept': 6 } as const;
 
 /** A record as bytes; the payload of a journal entry is such records one after the other. */
 export function encodeRecord(record: JournalRecord): Uint8Array {
   switch (record.kind) {
     case 'storage.ops':
-      return pack([TAG['storage.ops'], JSON.stringify(record.ops)]);
+      return pack([TAG['storage.ops'], JSON.stringify(record.ops), ...authorIn(record)]);
     case 'storage.reset':
       return pack([TAG['storage.reset']]);
     case 'ydoc.update':
-      return pack([TAG['ydoc.update'], record.guid, record.update]);
+      return pack([TAG['ydoc.update'], record.guid, record.update, ...authorIn(record)]);
     case 'numbers':
       return pack([TAG.numbers, record.upTo]);
     case 'request':
       return pack([TAG.request, record.id, record.digest, record.atMs, record.answer]);
+    case 'history.kept':
+      return pack([TAG['history.kept'], record.upTo, record.atMs, record.authors]);
     default:
       return record satisfies never;
   }
@@ -47,11 +54,11 @@ export function decodeRecords(payload: Uint8Array): JournalRecord[] {
     const [tag, first, second, third, fourth] = value as unknown[];
     switch (tag) {
       case TAG['storage.ops']:
-        return { kind: 'storage.ops', ops: JSON.parse(first as string) as Op[] };
+        return { kind: 'storage.ops', ops: JSON.parse(first as string) as Op[], ...author(second) };
       case TAG['storage.reset']:
         return { kind: 'storage.reset' };
       case TAG['ydoc.update']:
-        return { kind: 'ydoc.update', guid: first as string, update: second as Uint8Array };
+        return { kind: 'ydoc.update', guid: first as string, update: second as Uint8Array, ...author(third) };
       case TAG.numbers:
         return { kind: 'numbers', upTo: first as number };
       case TAG.request:
@@ -62,10 +69,20 @@ export function decodeRecords(payload: Uint8Array): JournalRecord[] {
           atMs: third as number,
           answer: fourth as string | null,
         };
+      case TAG['history.kept']:
+        return { kind: 'history.kept', upTo: first as number, atMs: second as number, authors: third as string[] };
       default:
         throw new AppError('ROOM_UNREADABLE', {
           reason: `the journal holds a record of kind ${String(tag)}, which this build does not know`,
         });
     }
   });
+}
+
+function authorIn({ author }: { readonly author?: string }): [] | [author: string] {
+  return author === undefined ? [] : [author];
+}
+
+function author(stored: unknown): { readonly author?: string } {
+  return stored === undefined ? {} : { author: stored as string };
 }

@@ -49,5 +49,7 @@ export async function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () =>
   const { epoch } = claim;
   const loadMs = deps.clock.monotonicMs() - startedMs;
   deps.log.debug({ roomId, epoch, version: room.version, entries: entries.length, loadMs }, 'room loaded');
-  return new RoomActor(deps, { room, ground: { stream, epoch, snapshotVersion: snapshot?.version ?? 0 }, onLost });
+  const actor = new RoomActor(deps, { room, ground: { stream, epoch, snapshotVersion: snapshot?.version ?? 0 }, onLost });
+  actor.tick(deps.clock.nowMs()); // what is in no version yet may have to be, before it changes
+  return actor;
 }

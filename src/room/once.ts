@@ -2,10 +2,12 @@
  * A request that comes again has its effect once and is given its first answer (reliability 2.e).
  *
  * What was decided is remembered in the room and journaled with the change itself, so that the next owner knows it, too. Whoever asks again
- * waits until that is durable. A refusal is not remembered: nothing has happened, so the next attempt is judged anew.
+ * waits until that is durable. A refusal is not remembered: nothing has happened, so the next attempt is judged anew. A version of the history is
+ * remembered when it is kept (`history.ts`).
  */
 import { AppError } from '../base/errors.ts';
 import type { RequestKey } from '../base/ids.ts';
+import { versionIdOf } from './history.ts';
 import type { DecidedRequest } from './recent-requests.ts';
 import type { Command, Effect, RoomState } from './shapes.ts';
 import { decideStorageNodes, initializedText } from './storage/decide.ts';
@@ -21,9 +23,12 @@ interface Request {
 /** @throws AppError IDEMPOTENCY_KEY_REUSED when the request came before and asked for something else; what `decideAnew` throws */
 export function decideOnce(room: RoomState, command: Command, { request, nowMs, decideAnew }: Request): Effect[] {
   const known = room.requests.find(request.id, nowMs);
-  if (known === null) return remember(room, decideAnew(), { command, request, atMs: nowMs });
+  if (known === null) {
+    const effects = decideAnew();
+    return command.type === 'history.keep' ? effects : remember(room, effects, { command, request, atMs: nowMs });
+  }
   if (known.digest !== request.digest) throw new AppError('IDEMPOTENCY_KEY_REUSED');
-  return answerAgain(room, command, known.answer);
+  return answerAgain(room, command, { request, kept: known.answer });
 }
 
 interface Decided {
@@ -58,14 +63,22 @@ function answerToKeep(command: Command, effects: readonly Effect[]): string | nu
   }
 }
 
+interface Known {
+  readonly request: RequestKey;
+  /** What was kept of the answer. */
+  readonly kept: string | null;
+}
+
 /** The first answer, once it is durable. Of `storage.nodes` the number is the first one; the nodes are those of now, for they are there to be edited. */
-function answerAgain(room: RoomState, command: Command, kept: string | null): Effect[] {
+function answerAgain(room: RoomState, command: Command, { request, kept }: Known): Effect[] {
   switch (command.type) {
     case 'storage.initialize':
       return [reply(initializedText(command))];
     case 'storage.nodes':
       if (kept === null) return decideStorageNodes(room);
       return [reply({ actor: JSON.parse(kept), nodes: serializedNodes(room.storage) })];
+    case 'history.keep':
+      return [reply({ id: versionIdOf(request) })];
     case 'storage.send':
       return [reply(kept === null ? { ops: [] } : JSON.parse(kept))]; // too much to keep: the answer is then only that it happened
     default:

@@ -2,7 +2,7 @@
  * Sessions of rooms on this worker whose sockets are on others, and the reverse: what rooms elsewhere have for the sockets here.
  *
  * A frame crosses to each worker once, with the sessions there that it is for. Which worker a session is on, its id tells: it begins with
- * the name of that worker, and the name's address was learned when it joined.
+ * the name of that worker, and the name's address is learned from whatever comes from there.
  */
 
 import type { Facts } from '../base/error-table.ts';
@@ -25,8 +25,10 @@ const DELIVER = 'session.deliver';
 const CLOSE = 'session.close';
 const LOSE = 'session.lose';
 const RECONSIDER = 'session.reconsider';
+const GONE = 'session.gone';
 
 export interface LocalSessions extends SessionSink {
+  has(session: SessionId): boolean;
   reconsider(roomId: RoomId): void;
 }
 
@@ -35,10 +37,13 @@ export class RemoteSessions implements SessionSink {
   /** This worker's own name: begins the ids of its sessions. */
   readonly #name: string;
   readonly #addresses = new Map<string, WorkerAddress>();
+  readonly #onGone: (session: SessionId) => void;
 
-  constructor({ bus, workerName }: { bus: Pick<Bus, 'tell'>; workerName: string }) {
-    this.#bus = bus;
-    this.#name = workerName;
+  /** `onGone`: a room here has something for a session that is not where it was; that it left did not get here. */
+  constructor(deps: { bus: Pick<Bus, 'tell'>; workerName: string; onGone: (session: SessionId) => void }) {
+    this.#bus = deps.bus;
+    this.#name = deps.workerName;
+    this.#onGone = deps.onGone;
   }
 
   /** Whether a message of the bus is for `handle`. */
@@ -46,8 +51,8 @@ export class RemoteSessions implements SessionSink {
     return kind.startsWith('session.');
   }
 
-  /** A session of that worker joins a room here. */
-  joins(session: SessionId, from: WorkerAddress): void {
+  /** A session of that worker joins a room here, or speaks to one that it takes to be here. */
+  comesFrom(session: SessionId, from: WorkerAddress): void {
     this.#addresses.set(workerNameOf(session), from);
   }
 
@@ -79,23 +84,41 @@ export class RemoteSessions implements SessionSink {
     this.#bus.tell(at, { kind: RECONSIDER, payload: [roomId] });
   }
 
-  /** What another worker has for the sessions here. */
-  handle({ kind, payload }: Message, here: LocalSessions): void {
+  /** What another worker has for the sessions here; of those that are not here any more it is told so. */
+  handle({ kind, payload }: Message, { from, here }: { from: WorkerAddress; here: LocalSessions }): void {
     const [first, ...rest] = payload as [unknown, ...unknown[]];
     if (kind === RECONSIDER) {
       here.reconsider(asRoomId(first as string));
       return;
     }
+    if (kind === GONE) {
+      for (const id of first as string[]) this.#onGone(asSessionId(id));
+      return;
+    }
     const sessions = (first as number[]).map((number) => asSessionId(`${this.#name}-${number}`));
-    if (kind === DELIVER) here.deliver(sessions, rest[0] as OutFrame[]);
+    if (kind === DELIVER) this.#deliverHere(sessions, rest[0] as OutFrame[], { from, here });
     else if (kind === CLOSE) here.closeSessions(sessions, new AppError(rest[0] as ErrorCode, rest[1] as Facts));
     else if (kind === LOSE) here.loseSessions(sessions);
+  }
+
+  #deliverHere(
+    sessions: readonly SessionId[],
+    frames: readonly OutFrame[],
+    { from, here }: { from: WorkerAddress; here: LocalSessions },
+  ): void {
+    const gone = sessions.filter((id) => !here.has(id));
+    if (gone.length > 0) this.#bus.tell(from, { kind: GONE, payload: [gone] });
+    here.deliver(gone.length > 0 ? sessions.filter((id) => here.has(id)) : sessions, frames);
   }
 
   #tellEach(sessions: readonly SessionId[], messageFor: (numbers: readonly number[]) => Message): void {
     const byWorker = new Map<string, number[]>();
     for (const id of sessions) {
       const name = workerNameOf(id);
+      if (name === this.#name) {
+        this.#onGone(id); // were it here, it would have been found before
+        continue;
+      }
       const numbers = byWorker.get(name);
       const number = Number(id.slice(name.length + 1));
       if (numbers === undefined) byWorker.set(name, [number]);

@@ -12,13 +12,13 @@ import type { SessionId } from '../base/ids.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
 import type { Actor } from '../kernel/actor/actor.ts';
-import type { Ownership } from '../kernel/cluster/ownership.ts';
+import type { Ownership, Recall } from '../kernel/cluster/ownership.ts';
 import type { Journal } from '../kernel/persistence/journal.ts';
 import type { Snapshots } from '../kernel/persistence/snapshots.ts';
-import type { ServerMessage } from '../protocol/server-messages.ts';
 import { hasLargeAnswer, isChange, isEphemeral, requestOf } from './command-kinds.ts';
-import { Fanout } from './fanout.ts';
-import { Gate, type Gated } from './gate.ts';
+import { Fanout, weightOf } from './fanout.ts';
+import { type Answer, Gate, type Gated } from './gate.ts';
+import { HistoryKeeper, type KeepVersion } from './history-keeper.ts';
 import { encodeRecord } from './journal-record.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { decide } from './room.ts';
@@ -31,6 +31,7 @@ export interface RoomActorDeps {
   readonly snapshots: Snapshots;
   readonly ownership: Ownership;
   readonly sessions: SessionSink;
+  readonly keepVersion: KeepVersion;
   /** Whether this worker's lease holds at this very moment; after a freeze the timers that say so may come late (reliability 2.c, "Reads"). */
   readonly mayAnswer: () => boolean;
   readonly log: Log;
@@ -45,6 +46,8 @@ export interface RoomPolicy extends RoomLimits {
   readonly snapshotAfterChanges: number;
   readonly snapshotAfterBytes: number;
   readonly snapshotEveryMs: number;
+  /** The time between two versions of the history that nobody asks for; 0 for none. */
+  readonly autoVersionMs: number;
   /** How long a room without sessions stays in memory. */
   readonly idleMs: number;
 }
@@ -66,11 +69,6 @@ const GATED_BYTES_MAX = 64 * 1024 * 1024;
 /** Refusals of a session's message after which the session joins the room anew, wherever that is then; others cost it its socket. */
 const JOIN_ANEW: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['ROOM_MOVED', 'DATABASE_UNAVAILABLE']);
 
-interface Answer {
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: AppError) => void;
-}
-
 export class RoomActor implements Actor<Command> {
   readonly #deps: RoomActorDeps;
   readonly #room: RoomState;
@@ -90,6 +88,7 @@ export class RoomActor implements Actor<Command> {
   #durable: number;
   #lastBusyMs: number;
   readonly #keeper: SnapshotKeeper;
+  readonly #history: HistoryKeeper;
   #isSettling = false;
 
   constructor(deps: RoomActorDeps, { room, ground, onLost }: { room: RoomState; ground: RoomGround; onLost: () => void }) {
@@ -102,18 +101,22 @@ export class RoomActor implements Actor<Command> {
     const soon = (task: () => void): void => deps.clock.soon(() => this.#guarded(task));
     this.#fanout = new Fanout({ room, deliver: (sessions, frames) => deps.sessions.deliver(sessions, frames), soon });
     this.#lastBusyMs = deps.clock.nowMs();
-    this.#keeper = new SnapshotKeeper({
-      ...deps,
-      room,
-      ground: () => this.#ground,
-      whenDurable: (gated) => this.#when('durable', room.version, gated),
+    const whenDurable = (gated: Gated): void => this.#when('durable', room.version, gated);
+    const shared = { ...deps, room, ground: () => this.#ground, whenDurable };
+    this.#keeper = new SnapshotKeeper(shared);
+    this.#history = new HistoryKeeper({
+      ...shared,
+      autoVersionMs: deps.policy.autoVersionMs,
+      act: (command) => this.act(command),
+      onFenced: () => this.#lose('fenced'),
     });
   }
 
   act(command: Command): Promise<unknown> {
     const effects = this.#decide(command);
     // What was decided may be in the journal even if nobody lives to say so. Who asks again with the same request hears.
-    const refusalOf = (error: AppError): AppError => (requestOf(command) === null ? error : new AppError('OUTCOME_UNKNOWN'));
+    const isKnown = requestOf(command) === null || command.type === 'history.keep'; // of a version its keeper knows
+    const refusalOf = (error: AppError): AppError => (isKnown ? error : new AppError('OUTCOME_UNKNOWN'));
     return new Promise((resolve, reject) => this.#perform(effects, { resolve, reject: (error) => reject(refusalOf(error)) }));
   }
 
@@ -133,7 +136,9 @@ export class RoomActor implements Actor<Command> {
   tick(nowMs: number): void {
     if (this.#isLost) return;
     this.tell({ type: 'clock.tick' });
-    if (!this.#isSuspended) this.#keeper.tick(nowMs);
+    if (this.#isSuspended) return;
+    this.#keeper.tick(nowMs);
+    this.#history.tick(nowMs);
   }
 
   isIdle(nowMs: number): boolean {
@@ -141,12 +146,17 @@ export class RoomActor implements Actor<Command> {
       !this.#isSuspended &&
       this.#room.sessions.size === 0 &&
       this.#gate.isEmpty &&
+      !this.#history.isBusy &&
       nowMs - this.#lastBusyMs >= this.#deps.policy.idleMs
     );
   }
 
   drop(): void {
     this.#lose('lease lapsed');
+  }
+
+  recall({ stream, epoch }: Recall): void {
+    if (stream === this.#ground.stream && epoch > this.#ground.epoch) this.#lose('recalled');
   }
 
   /** Whoever waits for an answer hears that it is not known; what sessions are to be told waits on. */
@@ -180,6 +190,7 @@ export class RoomActor implements Actor<Command> {
   /** Everything is written down and told; the next owner finds a snapshot and no journal to replay, and the sessions join it. */
   async stop(): Promise<void> {
     if (this.#isSuspended) this.#lose('lease lapsed'); // what was acknowledged is in the journal
+    await this.#history.rest();
     if (this.#isLost || !(await this.#isDurable())) return;
     try {
       await this.#keeper.saveLast();
@@ -253,6 +264,10 @@ export class RoomActor implements Actor<Command> {
           this.#when(effect.when, version, { bytes, release: () => answer.resolve(value), refuse: answer.reject });
           break;
         }
+        case 'keep':
+          hasReply = true;
+          this.#history.keep(effect.version, answer);
+          break;
         case 'retire':
           this.#lose('retired');
           break;
@@ -309,7 +324,15 @@ export class RoomActor implements Actor<Command> {
 
   /** Ownership or journal is gone: what was not told is forgotten, sessions join anew and their clients bring what they still hold. */
   #lose(
-    why: 'fenced' | 'claimed by another' | 'append failed' | 'lease lapsed' | 'decision broke off' | 'broken' | 'retired',
+    why:
+      | 'fenced'
+      | 'claimed by another'
+      | 'recalled'
+      | 'append failed'
+      | 'lease lapsed'
+      | 'decision broke off'
+      | 'broken'
+      | 'retired',
   ): void {
     if (this.#isLost) return;
     this.#isLost = true;
@@ -365,15 +388,6 @@ export class RoomActor implements Actor<Command> {
     );
   }
 }
-
-/** About how many bytes a message takes, where it may be many. */
-function weightOf(message: ServerMessage): number {
-  if (message.type === 'storage.state') return message.nodes.length * NODE_BYTES;
-  return message.type === 'ydoc.state' ? message.update.length : 0;
-}
-
-/** A node of Storage on the wire, roughly. */
-const NODE_BYTES = 100;
 
 function asRefusal(error: unknown): AppError {
   return error instanceof AppError ? error : new AppError('INTERNAL_SERVER_ERROR');

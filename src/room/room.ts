@@ -7,6 +7,7 @@
 import type { RoomId } from '../base/ids.ts';
 import { decideAwareness, decideAwarenessFetch } from './awareness.ts';
 import { requestOf } from './command-kinds.ts';
+import { decideHistoryKeep, decideHistorySettle, emptyHistory } from './history.ts';
 import { decideOnce } from './once.ts';
 import { decideBroadcast, decidePresence, decidePresenceSet, decideTick, decideUsersList } from './presence.ts';
 import { RecentRequests } from './recent-requests.ts';
@@ -21,6 +22,7 @@ import {
   decideStorageNodes,
   decideStoragePatch,
   decideStorageRead,
+  decideStorageRefers,
   decideStorageSend,
 } from './storage/decide.ts';
 import { emptyStorage } from './storage/tree.ts';
@@ -42,6 +44,7 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
     ydocs: new Map(),
     hashes: new Map(),
     unsettled: new Set(),
+    history: emptyHistory(),
     requests: new RecentRequests(),
     awareness: new Map(),
   };
@@ -89,6 +92,8 @@ function decideAnew(room: RoomState, command: Command, ctx: DecideContext): Effe
       return decidePresenceSet(room, command, ctx);
     case 'storage.read':
       return decideStorageRead(room, command);
+    case 'storage.refers':
+      return decideStorageRefers(room, command);
     case 'storage.initialize':
       return decideStorageInitialize(room, command);
     case 'storage.delete':
@@ -103,6 +108,10 @@ function decideAnew(room: RoomState, command: Command, ctx: DecideContext): Effe
       return decideSchemaAttach(room, command);
     case 'schema.detach':
       return decideSchemaDetach(room, command);
+    case 'history.keep':
+      return decideHistoryKeep(room, command, ctx);
+    case 'history.settle':
+      return decideHistorySettle(room, command);
     case 'ydoc.read':
       return decideYdocRead(room, command);
     case 'ydoc.json':

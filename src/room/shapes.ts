@@ -5,11 +5,12 @@
  * effects. Nothing else touches a room (house 3.1).
  */
 import type { ErrorCode } from '../base/errors.ts';
-import type { RequestKey, RoomId, SessionId } from '../base/ids.ts';
+import type { RequestKey, RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 import type { Permissions } from '../protocol/permissions.ts';
 import type { ServerMessage } from '../protocol/server-messages.ts';
 import type { Op } from '../protocol/storage-ops.ts';
+import type { History, TakenVersion } from './history.ts';
 import type { JournalRecord } from './journal-record.ts';
 import type { RecentRequests } from './recent-requests.ts';
 import type { Schema } from './schema/compile.ts';
@@ -80,6 +81,8 @@ export interface RoomState {
   readonly hashes: Map<string, string>;
   /** Documents changed since their hash was told. */
   readonly unsettled: Set<string>;
+  /** Of the versions that people keep of it: what the next one is to say. */
+  readonly history: History;
   /** Requests that were decided lately, to know them when they come again. */
   readonly requests: RecentRequests;
   /** What y-websocket clients call awareness, by Yjs client id. */
@@ -141,7 +144,13 @@ export type Command =
   | { readonly type: 'presence.patch'; readonly from: SessionId; readonly data: JsonObject; readonly targetActor: number | null }
   | ({ readonly type: 'event.broadcast'; readonly from: SessionId | null; readonly event: Json } & Repeated)
   | { readonly type: 'storage.fetch'; readonly from: SessionId }
-  | { readonly type: 'storage.change'; readonly from: SessionId; readonly ops: readonly Op[] }
+  | {
+      readonly type: 'storage.change';
+      readonly from: SessionId;
+      readonly ops: readonly Op[];
+      /** Files that the ops name and the room does not have; whoever hands the command on has looked (`file-check.ts`). */
+      readonly missingFiles?: readonly string[];
+    }
   | { readonly type: 'ydoc.fetch'; readonly from: SessionId; readonly guid: string; readonly vector: Uint8Array }
   | ({
       readonly type: 'ydoc.change';
@@ -163,6 +172,7 @@ export type Command =
       readonly ttlMs: number;
     } & Repeated) // → null
   | { readonly type: 'storage.read'; readonly format: 'plain-lson' | 'json'; readonly typeKey: string } // → JSON text
+  | { readonly type: 'storage.refers'; readonly fileIds: readonly string[] } // → string[], those of them that Storage refers to
   | ({ readonly type: 'storage.initialize'; readonly root: Json; readonly typeKey: string } & Repeated) // → JSON text
   | ({ readonly type: 'storage.delete' } & Repeated) // → null
   | ({ readonly type: 'storage.patch'; readonly operations: readonly PatchOperation[] } & Repeated) // → null
@@ -170,6 +180,9 @@ export type Command =
   | ({ readonly type: 'storage.send'; readonly ops: readonly Op[] } & Repeated) // → { ops }
   | { readonly type: 'schema.attach'; readonly schema: Pick<RoomSchema, 'id' | 'body'> } // → AttachedAt
   | { readonly type: 'schema.detach'; readonly upTo: AttachedAt } // → null
+  | ({ readonly type: 'history.keep' } & Repeated) // → { id }, once it is kept
+  /** From the shell: how that went. */
+  | { readonly type: 'history.settle'; readonly id: string; readonly outcome: 'kept' | 'not kept' }
   | { readonly type: 'ydoc.read'; readonly guid: string } // → Uint8Array
   | {
       readonly type: 'ydoc.json';
@@ -214,6 +227,8 @@ export type Effect =
       readonly when: When;
     }
   | { readonly type: 'reply'; readonly value: unknown; readonly when: When }
+  /** Keep this version of the history for good, when all that is in it is durable, and reply with its id. */
+  | { readonly type: 'keep'; readonly version: TakenVersion }
   /** The room is not ours to speak for any more (deleted, renamed): forget it; whoever asks next finds what is there now. */
   | { readonly type: 'retire' };
 
@@ -221,6 +236,14 @@ export type Effect =
 export interface DecideContext {
   readonly nowMs: number;
   readonly limits: RoomLimits;
+}
+
+export interface Ending {
+  /** The worker that had the room; null when nobody did. */
+  readonly at: WorkerAddress | null;
+  /** What those who are in the room are told. */
+  readonly code: ErrorCode;
+  readonly facts: JsonObject;
 }
 
 /** How features speak to a room, wherever it lives. */
@@ -235,4 +258,9 @@ export interface RoomDoor {
   askIfAwake(roomId: RoomId, command: Command): Promise<{ readonly reply: unknown } | null>;
   /** The same without an answer, and only if the room is awake: a sleeping room has nobody to tell. */
   tellIfAwake(roomId: RoomId, command: Command): void;
+  /**
+   * A change of the database took the room from its owner, which is `at` that worker: tells it to send everybody away and forget the room.
+   * Resolves when nobody answers for the room as it was any more, which takes a lease at worst. Never rejects.
+   */
+  close(roomId: RoomId, ending: Ending): Promise<void>;
 }

@@ -1,11 +1,12 @@
 /**
  * RoomState ↔ bytes, for snapshots. A stored format with a version: older ones stay readable, newer ones are refused.
  *
- * Only what is durable is in it: Storage, Yjs documents, the actor numbers in use, the requests decided lately. Sessions and presence live and die with
- * the owner.
+ * Only what is durable is in it: Storage, Yjs documents, the actor numbers in use, the requests decided lately, who is to be named by the next
+ * version of the history. Sessions and presence live and die with the owner.
  */
 import { pack, unpack } from '../base/binary.ts';
 import { AppError } from '../base/errors.ts';
+import { replayChange, replayKept, unkeptAuthors } from './history.ts';
 import type { JournalRecord } from './journal-record.ts';
 import type { StoredRequest } from './recent-requests.ts';
 import type { RoomState } from './shapes.ts';
@@ -13,8 +14,8 @@ import { replayOps } from './storage/apply.ts';
 import { dumpStorage, emptyStorage, loadStorage } from './storage/tree.ts';
 import { decodeYdoc, emptyYdoc, encodeYdoc, replayUpdate } from './ydoc/ydoc.ts';
 
-/** 2 has `requests`. */
-const FORMAT = 2;
+/** 2 has `requests`, 3 `history`. */
+const FORMAT = 3;
 
 interface Stored {
   readonly format: number;
@@ -22,6 +23,14 @@ interface Stored {
   readonly storage: unknown;
   readonly ydocs: readonly (readonly [guid: string, update: Uint8Array])[];
   readonly requests?: readonly StoredRequest[];
+  readonly history?: StoredHistory;
+}
+
+interface StoredHistory {
+  readonly authors: readonly string[];
+  readonly changedAt: number;
+  readonly keptUpTo: number;
+  readonly keptAtMs: number;
 }
 
 /** The room as of its current version. */
@@ -29,7 +38,9 @@ export function encodeSnapshot(room: RoomState): Uint8Array {
   const ydocs = [...room.ydocs].map(([guid, doc]) => [guid, encodeYdoc(doc)] as const);
   const numbersNext = firstFreeAfterCrash(room);
   const requests = room.requests.stored();
-  return pack({ format: FORMAT, numbersNext, storage: dumpStorage(room.storage), ydocs, requests } satisfies Stored);
+  const { changedAt, keptUpTo, keptAtMs } = room.history;
+  const history: StoredHistory = { authors: unkeptAuthors(room.history), changedAt, keptUpTo, keptAtMs };
+  return pack({ format: FORMAT, numbersNext, storage: dumpStorage(room.storage), ydocs, requests, history } satisfies Stored);
 }
 
 /** Fills a fresh room from a snapshot. @throws AppError ROOM_UNREADABLE when this build cannot read it. */
@@ -41,6 +52,7 @@ export function restoreSnapshot(room: RoomState, { version, bytes }: { version: 
   room.storage = loadStorage(stored.storage);
   for (const [guid, update] of stored.ydocs) room.ydocs.set(guid, decodeYdoc(update));
   for (const [id, digest, atMs, answer] of stored.requests ?? []) room.requests.add({ id, digest, atMs, answer });
+  restoreHistory(room, stored.history);
   raiseNumbers(room, stored.numbersNext);
 }
 
@@ -62,10 +74,24 @@ export function replayRecord(room: RoomState, record: JournalRecord): void {
     case 'request':
       room.requests.add(record);
       break;
+    case 'history.kept':
+      replayKept(room, record);
+      break;
     default:
       record satisfies never;
   }
   room.version += 1;
+  if (isOfDocument(record)) replayChange(room, 'author' in record ? record.author : undefined);
+}
+
+function isOfDocument({ kind }: JournalRecord): boolean {
+  return kind === 'storage.ops' || kind === 'storage.reset' || kind === 'ydoc.update';
+}
+
+/** Of a room that was saved before there were versions it is not known what is in none: all of it. */
+function restoreHistory(room: RoomState, stored: StoredHistory | undefined): void {
+  const { authors, ...rest } = stored ?? { authors: [], changedAt: room.version, keptUpTo: 0, keptAtMs: 0 };
+  Object.assign(room.history, rest, { authors: new Set(authors) });
 }
 
 function ydocOf(room: RoomState, guid: string): ReturnType<typeof emptyYdoc> {

@@ -44,3 +44,10 @@ function decodeSegment(segment: string): string | null {
     return null; // malformed percent-encoding names no room
   }
 }
+
+/**
+ * What stops an SDK client for good is 4000–4099 (protocol 3.4); y-websocket stops at 4400–4499 and would knock for ever at any other.
+ */
+export function closeCodeFor(kind: SocketTarget['kind'], code: number): number {
+  return kind === 'yjs' && code >= 4000 && code < 4100 ? code + 400 : code;
+}

@@ -13,6 +13,7 @@ import type { Directory, WorkerEntry } from '../kernel/cluster/directory.ts';
 import { LEASE } from '../kernel/cluster/lease.ts';
 import { Membership } from '../kernel/cluster/membership.ts';
 import { OwnLocations } from '../kernel/cluster/own-locations.ts';
+import type { Recall } from '../kernel/cluster/ownership.ts';
 import { Rebalancer } from '../kernel/cluster/rebalancer.ts';
 import { Router } from '../kernel/cluster/router.ts';
 import { findLeasedWorkers } from '../kernel/cluster/sql-workers.ts';
@@ -26,9 +27,9 @@ import { isRepeatable } from './command-kinds.ts';
 import type { ConnectionDeps } from './connection.ts';
 import { Gateway, type GatewayDeps } from './gateway.ts';
 import { type LoadRoomDeps, loadRoom } from './load-room.ts';
-import { RemoteSessions } from './remote-sessions.ts';
+import { RemoteSessions, type SessionSink } from './remote-sessions.ts';
 import type { RoomActor, RoomPolicy } from './room-actor.ts';
-import type { Command, RoomDoor } from './shapes.ts';
+import type { Command, Ending, RoomDoor } from './shapes.ts';
 
 export interface WorkerDeps {
   readonly world: { readonly clock: Clock; readonly random: Random; readonly log: Log; readonly metrics?: Metrics };
@@ -37,9 +38,10 @@ export interface WorkerDeps {
   readonly blobs: Blobs;
   /** `workerName` is of this process alone and begins the ids of its sessions. */
   readonly cluster: { readonly bus: Bus; readonly directory: Directory; readonly workerName: string };
-  readonly rooms: Pick<LoadRoomDeps, 'findStream' | 'findSchema'> & {
+  readonly rooms: Pick<LoadRoomDeps, 'findStream' | 'findSchema' | 'keepVersion'> & {
     /** Where the worker is that owns the room under a valid lease. */
     readonly findOwner: (roomId: RoomId) => Promise<WorkerAddress | null>;
+    readonly findMissingFiles: ConnectionDeps['findMissingFiles'];
   };
   readonly limits: { readonly policy: RoomPolicy } & Pick<GatewayDeps, 'limits' | 'connectionsMax'>;
   readonly admit: ConnectionDeps['admit'];
@@ -57,6 +59,7 @@ const JOURNAL_MS_MAX = 10_000;
 const LOOK_EVERY_MS = LEASE.lastsMs + LEASE.graceMs - LEASE.servesForMs;
 const LOOKS_MAX = 3;
 const STANDS = 'worker.stands';
+const CLOSE_AGAIN_MS = 200;
 
 export class Worker {
   readonly #deps: WorkerDeps;
@@ -81,6 +84,7 @@ export class Worker {
       db: deps.authority,
       address: deps.cluster.bus.address,
       onLapsed: () => standing.worker?.suspend(),
+      onRecalled: (recalls) => standing.worker?.recall(recalls),
       onRegistered(incarnation) {
         deps.onRegistered?.(incarnation);
         void standing.worker?.resume();
@@ -104,6 +108,7 @@ export class Worker {
       waitingMax: WAITING_PER_ROOM_MAX,
       onError: (error, roomId) => log.error({ err: error, roomId }, 'room failed'),
       onStopped: (roomId) => this.#locations.retract(roomId),
+      onUntold: (_, command) => this.#unheard(command, this.gateway),
       load: (key, onLost) => this.#load(key, onLost),
     });
     this.#locations = new OwnLocations({ directory, address: bus.address, incarnation: () => ownership.incarnation, log });
@@ -114,7 +119,11 @@ export class Worker {
       findLeased: () => findLeasedWorkers(authority),
       self: () => this.#entry,
     });
-    this.#remote = new RemoteSessions({ bus, workerName });
+    this.#remote = new RemoteSessions({
+      bus,
+      workerName,
+      onGone: (sessionId) => clock.soon(() => this.#host.tellAll({ type: 'session.leave', sessionId })),
+    });
     this.#router = new Router<Command>({
       host: this.#host,
       bus,
@@ -124,7 +133,7 @@ export class Worker {
       isRepeatable,
       findOwner: (key) => rooms.findOwner(asRoomId(key)),
       onForwarded: (_, command, from) => this.#forwarded(command, from),
-      onUndelivered: (command) => this.#undelivered(command),
+      onUndelivered: (command) => this.#unheard(command, this.#remote),
     });
     this.gateway = new Gateway({
       clock,
@@ -136,6 +145,7 @@ export class Worker {
       connectionsMax: limits.connectionsMax,
       limits: limits.limits,
       admit,
+      findMissingFiles: rooms.findMissingFiles,
     });
     this.#loadDeps = {
       clock,
@@ -149,6 +159,7 @@ export class Worker {
       sessions: this.gateway,
       findStream: rooms.findStream,
       findSchema: rooms.findSchema,
+      keepVersion: rooms.keepVersion,
     };
     this.#rebalancer = new Rebalancer({ host: this.#host, workers: this.#workers, self: bus.address, clock, log });
     this.#showIn(metrics);
@@ -156,7 +167,7 @@ export class Worker {
     bus.serve((message, from) => {
       if (Router.isFor(message)) return this.#router.handle(message, from);
       if (message.kind === STANDS) return ownership.isStanding;
-      if (RemoteSessions.isFor(message)) this.#remote.handle(message, this.gateway);
+      if (RemoteSessions.isFor(message)) this.#remote.handle(message, { from, here: this.gateway });
       return null;
     });
   }
@@ -167,6 +178,7 @@ export class Worker {
       ask: (roomId, command) => this.#router.ask(roomId, command),
       askIfAwake: (roomId, command) => this.#router.askIfAwake(roomId, command),
       tellIfAwake: (roomId, command) => void this.#router.tellIfAwake(roomId, command),
+      close: (roomId, ending) => this.#close(roomId, ending),
     };
   }
 
@@ -191,6 +203,11 @@ export class Worker {
     this.#host.suspendAll();
     this.#cancelLook();
     this.#cancelLook = this.#deps.world.clock.every(LOOK_EVERY_MS, () => void this.#look());
+  }
+
+  /** A change of the database took rooms from this worker. */
+  recall(recalls: readonly Recall[]): void {
+    this.#host.recall(recalls);
   }
 
   async resume(): Promise<void> {
@@ -266,12 +283,30 @@ export class Worker {
     return room;
   }
 
-  #forwarded(command: Command, from: WorkerAddress): void {
-    if (command.type === 'session.join') this.#remote.joins(command.newcomer.id, from);
+  /** The owner that does not answer hears of it with the next renewal of its lease, or has none any more by the end of this. */
+  async #close(roomId: RoomId, { at, code, facts }: Ending): Promise<void> {
+    if (at === null) return;
+    const { clock } = this.#deps.world;
+    const endMs = clock.monotonicMs() + LEASE.lastsMs + LEASE.graceMs;
+    while (clock.monotonicMs() < endMs) {
+      const isDone = await this.#router.askThere(at, roomId, { type: 'room.close', code, facts }).then(
+        () => true,
+        () => false,
+      );
+      if (isDone) return;
+      await new Promise<void>((resolve) => clock.after(CLOSE_AGAIN_MS, resolve));
+    }
   }
 
-  #undelivered(command: Command): void {
-    if ('from' in command && command.from !== null) this.#remote.loseSessions([command.from]);
+  /** Also of what is not for this worker: whoever sent it has to be told so. */
+  #forwarded(command: Command, from: WorkerAddress): void {
+    if (command.type === 'session.join') this.#remote.comesFrom(command.newcomer.id, from);
+    else if ('from' in command && command.from !== null) this.#remote.comesFrom(command.from, from);
+  }
+
+  /** What a session said is lost: it joins anew, and its client brings back what counts. */
+  #unheard(command: Command, sessions: SessionSink): void {
+    if ('from' in command && command.from !== null) sessions.loseSessions([command.from]);
   }
 
   #workerDown(address: WorkerAddress): void {

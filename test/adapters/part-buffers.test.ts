@@ -3,6 +3,7 @@ import { type BodyPart, PART_BYTES, PartBuffers } from '../../src/adapters/part-
 import { bytesOf, inPieces, MIB, sha256 } from '../support/blob-bodies.ts';
 
 const BUFFERS = 64;
+const TWO_PARTS_AND_MORE = bytesOf(2 * PART_BYTES + 1);
 
 test.each([0, 1, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES])(
   '[BL16] a body is cut into parts of 5 MiB, the last one shorter: of %i bytes',
@@ -11,7 +12,7 @@ test.each([0, 1, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES])(
       const parts: Uint8Array[] = [];
       const last: boolean[] = [];
       for await (const { bytes, isLast, release } of new PartBuffers().partsOf(body)) {
-        parts.push(bytes.slice());
+        parts.push(Uint8Array.from(bytes));
         last.push(isLast);
         release();
       }
@@ -46,7 +47,7 @@ test('[BL16] bodies of several parts do not wait for each other for ever', async
   const buffers = new PartBuffers();
   const upload = async (): Promise<number> => {
     let size = 0;
-    for await (const { bytes, release } of buffers.partsOf(inPieces(bytesOf(2 * PART_BYTES + 1), MIB))) {
+    for await (const { bytes, release } of buffers.partsOf(inPieces(TWO_PARTS_AND_MORE, MIB))) {
       size += bytes.length;
       setImmediate(release); // sent
     }
@@ -59,7 +60,7 @@ test('[BL16] bodies of several parts do not wait for each other for ever', async
 test('[BL16] a body that breaks off, or is not wanted any more, gives its buffers back', async () => {
   const buffers = new PartBuffers();
   async function* broken(): AsyncGenerator<Uint8Array> {
-    yield bytesOf(PART_BYTES + 1);
+    yield TWO_PARTS_AND_MORE.subarray(0, PART_BYTES + 1);
     throw new Error('gone');
   }
   for (let upload = 0; upload < 2 * BUFFERS; upload++) {

@@ -5,13 +5,12 @@
 import { expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { AppError } from '../../src/base/errors.ts';
-import { asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
+import type { WorkerAddress } from '../../src/base/ids.ts';
 import type { Bus } from '../../src/kernel/cluster/bus.ts';
 import { Dice } from '../fuzz/dice.ts';
-import { freePort } from '../support/e2e/free-port.ts';
 import { until } from '../support/e2e/until.ts';
-import { type Direction, startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
-import { aTcpBus } from '../support/tcp-workers.ts';
+import type { Direction } from '../support/tcp-proxy.ts';
+import { aProxiedBus, type ProxiedBus } from '../support/tcp-workers.ts';
 
 const WORKERS = 3;
 const RUN_MS = 1_200;
@@ -90,9 +89,7 @@ class Life {
   }
 }
 
-interface Place {
-  readonly port: number;
-  readonly proxy: TcpProxy;
+interface Place extends ProxiedBus {
   life: Life;
 }
 
@@ -107,9 +104,8 @@ class Cluster {
 
   async start(): Promise<void> {
     for (let index = 0; index < WORKERS; index += 1) {
-      const port = await freePort();
-      const proxy = await startTcpProxy({ target: { host: '127.0.0.1', port } });
-      this.#places.push({ port, proxy, life: await this.#live({ port, proxy }) });
+      const proxied = await aProxiedBus({ clock: fastClock });
+      this.#places.push({ ...proxied, life: this.#live(proxied.bus) });
     }
   }
 
@@ -165,11 +161,10 @@ class Cluster {
   async #restart(place: Place): Promise<void> {
     place.life.isOver = true;
     await place.life.bus.close();
-    place.life = await this.#live(place);
+    place.life = this.#live(await place.rejoin());
   }
 
-  async #live({ port, proxy }: Omit<Place, 'life'>): Promise<Life> {
-    const bus = await aTcpBus({ port, address: asWorkerAddress(proxy.address), clock: fastClock });
+  #live(bus: Bus): Life {
     const life = new Life(bus, this.lives.length);
     this.lives.push(life);
     bus.serve(({ payload }, from) => {

@@ -1,6 +1,8 @@
-import { connect, createServer, type Server } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { HEAD_BYTES, NO_LINK, NONCE_BYTES, PROOF_BYTES, packHello, packWelcome } from '../../src/adapters/tcp-bus-handshake.ts';
+import { Intake } from '../../src/adapters/tcp-bus-intake.ts';
 import { systemRandom } from '../../src/base/clock.ts';
 import { asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
 import type { Bus } from '../../src/kernel/cluster/bus.ts';
@@ -136,6 +138,21 @@ function lengthened(hello: Uint8Array, by: number): Uint8Array {
   return bytes;
 }
 
+test('[BU15] of what a stranger says 1 KiB is held, and more ends the connection', async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(() => server.close());
+  const stranger = knock(asWorkerAddress(`127.0.0.1:${(server.address() as { port: number }).port}`));
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  const reading = new Intake(socket, { heldBytesMax: 1_024 }).read(2_000);
+  stranger.socket.write(new Uint8Array(1_024));
+  await until('it has come', () => socket.bytesRead === 1_024);
+  expect(socket.destroyed).toBe(false);
+  stranger.socket.write(new Uint8Array(1));
+  expect(await reading).toBeNull();
+  expect(socket.destroyed).toBe(true);
+});
+
 test('[BU15] a proof without the secret ends the connection, and no proof is given in return', async () => {
   const here = await open();
   const stranger = knock(here.address);
@@ -168,7 +185,8 @@ test('[BU15] what a worker said once opens no second door: neither its hello and
 });
 
 test('[BU15] a proof sent back to who gave it is none', async () => {
-  const here = await open();
+  const noted = notedLog();
+  const here = await open({ log: noted.log });
   let proofs = 0;
   const mirror = await aListener((stranger) => {
     const { socket } = stranger;
@@ -185,6 +203,7 @@ test('[BU15] a proof sent back to who gave it is none', async () => {
   });
   await expect(here.ask(mirror, message, DEADLINE)).rejects.toMatchObject({ code: 'WORKER_UNREACHABLE' });
   expect(proofs).toBe(1);
+  expect(noted.lines).toMatchObject([{ phrase: 'worker cannot be reached', peer: mirror, reason: 'wrong secret' }]);
 });
 
 test('[BU15] a stranger who trickles its hello is cut off after 2 s, and not before', async () => {
@@ -208,7 +227,7 @@ async function settled(): Promise<void> {
 }
 
 test('[BU15] of strangers who wait the oldest go, so that a worker still comes in', async () => {
-  const here = await open({ limits: { strangersMax: 3 } });
+  const here = await open({ limits: { strangersMax: 3 }, clock: standingClock() });
   const strangers: Stranger[] = [];
   for (let n = 0; n < 5; n += 1) {
     const stranger = knock(here.address);

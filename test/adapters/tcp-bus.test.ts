@@ -1,14 +1,26 @@
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { afterEach, expect, test } from 'vitest';
 import { type Frame, FrameBatch, FrameReader, packFrame, unpackFrame } from '../../src/adapters/tcp-bus-frames.ts';
-import { systemClock } from '../../src/base/clock.ts';
+import { NO_LINK } from '../../src/adapters/tcp-bus-handshake.ts';
+import { greet, type Met } from '../../src/adapters/tcp-bus-meeting.ts';
+import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
 import type { Bus, Message } from '../../src/kernel/cluster/bus.ts';
 import { until } from '../support/e2e/until.ts';
-import { aProxiedBus, aRawWorker, aTcpBus, notedLog, portOf, standingClock } from '../support/tcp-workers.ts';
+import {
+  aProxiedBus,
+  aRawWorker,
+  aTcpBus,
+  busSecret,
+  listeningTo,
+  notedLog,
+  portOf,
+  type Stranger,
+  standingClock,
+} from '../support/tcp-workers.ts';
 
 const DEADLINE = { deadlineMs: 5_000 };
 const MIB = 1024 * 1024;
@@ -57,16 +69,20 @@ async function settled(): Promise<void> {
 }
 
 /** Somebody at an address who takes connections, and says and hears nothing. */
-async function aSilentListener(): Promise<{ address: WorkerAddress; connections: () => number }> {
+async function aSilentListener() {
   let connections = 0;
+  const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+    socket.resume(); // else it would not notice the end
     closing.push(() => socket.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   closing.push(() => server.close());
   const place = server.address() as { port: number };
-  return { address: asWorkerAddress(`127.0.0.1:${place.port}`), connections: () => connections };
+  return { address: asWorkerAddress(`127.0.0.1:${place.port}`), connections: () => connections, open: () => sockets.size };
 }
 
 function bytesOf(...frames: Frame[]): Buffer {
@@ -102,7 +118,7 @@ test('[BU16] an ask whose deadline passes before there is a link was not sent, a
 test('[BU16] a listener that says nothing is given up after 2 s, and not before', async () => {
   const clock = standingClock();
   const here = await open({ clock });
-  const { address, connections } = await aSilentListener();
+  const { address, connections, open: openConnections } = await aSilentListener();
   let outcome: unknown = 'waiting';
   here.bus.ask(address, message('asked'), { deadlineMs: 60_000 }).catch((error: unknown) => {
     outcome = error;
@@ -116,6 +132,7 @@ test('[BU16] a listener that says nothing is given up after 2 s, and not before'
   await until('it is named', () => here.heard.length > 0);
   expect(outcome).toMatchObject({ code: 'WORKER_UNREACHABLE' });
   expect(here.heard).toEqual([`down ${address}`]);
+  await until('the connection is closed', () => openConnections() === 0);
 });
 
 test('[BU16] after a failed dial all fails at once for 150 ms, then the next message dials again', async () => {
@@ -144,7 +161,8 @@ test('[BU16] after a failed dial all fails at once for 150 ms, then the next mes
 });
 
 test('[BU16] more than may wait for a link gives it up: nothing of it is sent', async () => {
-  const [here, there] = [await open({ limits: { waitingMax: 3 } }), await openProxied()];
+  const clock = standingClock();
+  const [here, there] = [await open({ limits: { waitingMax: 3 }, clock }), await openProxied()];
   there.proxy.blackHole();
   for (const n of [1, 2]) here.bus.tell(there.address, message(n));
   const outcomes = [3, 4].map((n) => failsWith(here.bus.ask(there.address, message(n), DEADLINE), 'WORKER_UNREACHABLE'));
@@ -152,12 +170,13 @@ test('[BU16] more than may wait for a link gives it up: nothing of it is sent', 
   await Promise.all(outcomes);
   await until('it is named', () => here.heard.length === 1);
   there.proxy.heal();
-  await until('it is reached again', () => here.bus.ask(there.address, message('anew'), DEADLINE).catch(() => null));
+  clock.advance(150);
+  expect(await here.bus.ask(there.address, message('anew'), DEADLINE)).toBe('anew');
   expect(there.heard).toEqual(['anew']);
 });
 
 test('[BU16] bytes that wait for a link are bounded too', async () => {
-  const here = await open({ limits: { linkBytesMax: MIB } });
+  const here = await open({ limits: { linkBytesMax: MIB }, clock: standingClock() });
   const { address } = await aSilentListener();
   for (let n = 0; n < 4; n += 1) here.bus.tell(address, message(new Uint8Array(MIB / 3)));
   await until('it is named', () => here.heard.length === 1);
@@ -302,6 +321,32 @@ test('[BU18] of two connections of one life the worker of the smaller address ta
   expect(here.heard).toEqual([`down ${DECIDES_NOT}`]);
 });
 
+test('[BU18] who dials again says which link it knows for dead', async () => {
+  const here = await open();
+  const met: Met[] = [];
+  const heard: Stranger[] = [];
+  const server = createServer(async (socket) => {
+    socket.on('error', () => undefined);
+    closing.push(() => socket.destroy());
+    const self = { life: 'a listener', secret: busSecret, clock: systemClock, random: systemRandom, sockets: new Set<Socket>() };
+    const meeting = await greet(socket, { ...self, address });
+    if ('refused' in meeting) return;
+    met.push(meeting);
+    heard.push(listeningTo(meeting));
+    if (address < here.address) socket.write(bytesOf({ type: 'use' }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(() => server.close());
+  const address = asWorkerAddress(`127.0.0.1:${(server.address() as { port: number }).port}`);
+  here.bus.tell(address, message('first'));
+  await until('it is told', () => framesOf(heard[0]?.received ?? Buffer.alloc(0)).some(({ type }) => type === 'tell'));
+  met[0]!.socket.resetAndDestroy();
+  await until('it is named', () => here.heard.length === 1);
+  here.bus.tell(address, message('second'));
+  await until('they have met again', () => met.length === 2);
+  expect(met.map(({ endedLinkId }) => endedLinkId)).toEqual([NO_LINK, met[0]!.linkId]);
+});
+
 test('[BU18] a worker that only follows takes no word before the verdict, and what may have been lost with the connection is told', async () => {
   const here = await open();
   const early = await aRawWorker(here.address, { address: DECIDES });
@@ -356,7 +401,7 @@ test('[BU19] both dial at once, under load and over slow wires: one connection i
 });
 
 test('[BU20] more than 64 MiB that a peer does not take end the link', async () => {
-  const here = await open();
+  const here = await open({ clock: standingClock() });
   const deaf = await aRawWorker(here.address, { address: DECIDES_NOT });
   deaf.socket.pause();
   let toldMib = 0;
@@ -369,6 +414,7 @@ test('[BU20] more than 64 MiB that a peer does not take end the link', async () 
   expect(toldMib).toBeGreaterThan(63);
   expect(toldMib).toBeLessThan(64 + 16); // the system's own buffers take some
   await failsWith(here.bus.ask(DECIDES_NOT, message(null), DEADLINE), 'WORKER_UNREACHABLE');
+  await here.bus.close(); // it waits for its sockets: none holds on to what was not taken
 });
 
 test('[BU20] what a slow peer does take is not lost', async () => {

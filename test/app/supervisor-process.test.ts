@@ -80,6 +80,7 @@ test('[SV9] kill -9 of a worker: its lease, still valid, is fenced within 500 ms
     log: silentLog,
     address: asWorkerAddress('heir:1'),
     onLapsed: () => undefined,
+    onRecalled: () => undefined,
   });
   expect(await heir.claim(stream)).toMatchObject({ refused: 'owned' });
   const killedMs = performance.now();

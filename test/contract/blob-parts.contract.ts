@@ -81,6 +81,18 @@ export function blobPartsContract(name: string, open: () => Promise<Blobs>): voi
       expect(await blobs.parts.complete(upload, parts, NO_LIMIT)).toEqual({ size: PART_BYTES_MIN + 3 });
     });
 
+    test('[BL9] so is another size than announced; with the announced one they are taken', async () => {
+      const { blobs, upload, parts } = await begun();
+      for (const bytes of [PART_BYTES_MIN + 2, PART_BYTES_MIN + 4])
+        await expect(blobs.parts.complete(upload, parts, { ...NO_LIMIT, bytes })).rejects.toMatchObject({
+          code: 'UNPROCESSABLE_ENTITY',
+          message: expect.stringContaining(`make ${PART_BYTES_MIN + 3} bytes, where ${bytes} were announced`),
+        });
+      expect(await blobs.parts.complete(upload, parts, { ...NO_LIMIT, bytes: PART_BYTES_MIN + 3 })).toEqual({
+        size: PART_BYTES_MIN + 3,
+      });
+    });
+
     test('[BL9] so is a small part before the last, and more than was allowed', async () => {
       const { blobs, upload, parts } = await begun();
       const refused = blobs.parts.complete(upload, parts, { bytesMax: PART_BYTES_MIN + 2 });

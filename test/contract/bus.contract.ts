@@ -188,7 +188,8 @@ export function busContract(name: string, open: () => BusNetwork): void {
     test('[BU6] an answer that does not come in time is OUTCOME_UNKNOWN; one that comes later is dropped', async () => {
       const { here, there } = await pair();
       const answers: ((value: unknown) => void)[] = [];
-      there.serve(() => new Promise((resolve) => answers.push(resolve)));
+      there.serve(({ payload }) => (payload === 'begin' ? null : new Promise((resolve) => answers.push(resolve))));
+      await here.ask(there.address, message('begin'), DEADLINE); // the deadline below is not for making a connection
       await failsWith(here.ask(there.address, message('slow'), { deadlineMs: 50 }), 'OUTCOME_UNKNOWN');
       expect(answers).toHaveLength(1);
       const down = downs(here);

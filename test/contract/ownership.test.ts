@@ -27,6 +27,7 @@ ownershipContract('Postgres', async () => {
         log: silentLog,
         address: asWorkerAddress('test:1'),
         onLapsed: () => undefined,
+        onRecalled: () => undefined,
       };
       const worker = await SqlOwnership.register(deps);
       workers.push(worker);

@@ -50,7 +50,7 @@ export function serverContract(name: string, load: () => Promise<MakeServer>): v
   });
 }
 
-/** Takes 10 s, most of them idle: run it beside that of the other adapters. */
+/** Takes 14 s, most of them idle: run it beside that of the other adapters. */
 export function stallContract(name: string, load: () => Promise<MakeServer>): void {
   test.concurrent(`[TR4] a client that trickles its header, or a body that stops, is cut off after some 10 s: ${name}`, {
     timeout: 20_000,
@@ -76,6 +76,25 @@ export function stallContract(name: string, load: () => Promise<MakeServer>): vo
       expect(ms).toBeGreaterThan(7_000); // uWebSockets.js counts in steps of 4 s
       expect(ms).toBeLessThan(15_000);
     }
+    await server.close();
+  });
+
+  test.concurrent(`[TR8] a reader that takes longer over a piece than a client may be silent gets the whole body: ${name}`, {
+    timeout: 25_000,
+  }, async ({ expect }) => {
+    const server = await startServer(
+      await load(),
+      answering(async (request) => {
+        let size = 0;
+        for await (const piece of request.stream()) {
+          if (size === 0) await new Promise((resolve) => setTimeout(resolve, 14_000));
+          size += piece.byteLength;
+        }
+        return { status: 200, body: String(size) };
+      }),
+    );
+    const answer = await ask(server.port, { method: 'POST', path: '/', body: 'x'.repeat(9 * MIB) });
+    expect(answer.body.toString()).toBe(String(9 * MIB));
     await server.close();
   });
 }
@@ -220,6 +239,25 @@ function bodyContract(start: Start): void {
     open();
     expect(await reply).toMatch(new RegExp(`\r\n\r\n${total}$`));
     socket.destroy();
+  });
+
+  test('[TR8] a body whose end came while its reader was behind does no harm to the next request on the connection', async () => {
+    const { port } = await start(
+      answering(async (request) => {
+        let size = 0;
+        for await (const piece of request.stream()) {
+          size += piece.byteLength;
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        return { status: 200, body: String(size) };
+      }),
+    );
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    for (const size of [300_000, 500_000, 700_000, MIB, 5 * MIB]) {
+      const answer = await ask(port, { method: 'POST', path: '/', body: 'x'.repeat(size), agent });
+      expect(answer.body.toString()).toBe(String(size));
+    }
+    agent.destroy();
   });
 
   test('[TR9] when the client leaves, the signal is aborted, the body fails with its reason, and a late answer is no harm', async () => {

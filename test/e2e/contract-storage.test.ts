@@ -1,19 +1,27 @@
 /** The contract's table Storage, the JSON Patch rules and the states of Room Storage, row by row, over HTTP. @see contract.test.ts */
 import { describe, expect, test } from 'vitest';
 import { at, contractOf, expectMalformed, nothing, refusal } from '../support/e2e/contract.ts';
+import { uploadAs } from '../support/e2e/files.ts';
 import { enterRaw, type RawClient } from '../support/e2e/raw-client.ts';
 import { aServer, isExternal } from '../support/e2e/server.ts';
 
 /** An external server has the spelling that the SDKs expect. */
 const KIND = isExternal ? 'liveblocksType' : 'serviceType';
 const server = await aServer({ STORAGE_TYPE_KEY: KIND });
-const { call, aRoom } = contractOf(server);
+const { call, aRoom: anEmptyRoom } = contractOf(server);
 
 const node = (kind: string, data: unknown) => ({ [KIND]: kind, data });
 const initialize = (roomId: string, json: unknown) => call(`POST ${at(roomId)}/storage`, { json });
 const patch = (roomId: string, json: unknown) => call(`PATCH ${at(roomId)}/storage/json-patch`, { json });
 const stored = async (roomId: string, format = 'plain-lson') => (await call(`GET ${at(roomId)}/storage?format=${format}`)).json;
 const FILE = { id: `fl_${'A'.repeat(21)}`, name: 'a.bin', size: 9, mimeType: 'application/octet-stream' };
+
+/** It has the file, to which its Storage may refer. */
+async function aRoom(): Promise<string> {
+  const roomId = await anEmptyRoom();
+  await uploadAs(server, roomId, FILE);
+  return roomId;
+}
 
 /** One of every kind, and plain JSON. */
 const FURNISHED = node('LiveObject', {

@@ -49,6 +49,9 @@ const metadata = (value: string) => (roomId: string) => call(`POST ${at(roomId)}
 const room = async (roomId: string) => (await call(`GET ${at(roomId)}`)).text;
 const schemaOf = async (roomId: string) => (await call(`GET ${at(roomId)}/schema`)).text;
 
+const versions = async (roomId: string) => (await call(`GET ${at(roomId)}/versions`)).json.data;
+const deleteNewest = async (roomId: string) => call(`DELETE ${at(roomId)}/versions/${(await versions(roomId))[0].id}`);
+
 async function aSchema(body = 'type Storage { list?: LiveList<string>, title?: string }'): Promise<string> {
   const name = freshRoomId('schema').replaceAll(':', '-').toLowerCase();
   return (await call('POST /schemas', { json: { name, body } })).json.id;
@@ -120,6 +123,20 @@ const REPEATABLE: readonly Repeatable[] = [
     between: (roomId) =>
       call(`POST ${at(roomId)}/update-organization-id`, { json: { fromOrganizationId: 'acme', toOrganizationId: 'default' } }),
     seen: room,
+  },
+  {
+    name: 'POST …/versions',
+    room: aRoomWithList,
+    request: inRoom('POST', '/versions'),
+    between: (roomId) => call(`POST ${at(roomId)}/versions`),
+    seen: versions,
+  },
+  {
+    name: 'POST …/versions, of a version that is deleted then',
+    room: aRoomWithList,
+    request: inRoom('POST', '/versions'),
+    between: deleteNewest,
+    seen: versions,
   },
   {
     name: 'POST …/schema',

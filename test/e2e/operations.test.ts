@@ -26,7 +26,7 @@ import {
 import { fitsExactly, probesOf } from '../support/operations/probes.ts';
 
 /** Small, so that its edge is cheap to reach. */
-const server = await aServer({ BODY_BYTES_MAX: '65536' });
+const server = await aServer({ BODY_BYTES_MAX: '65536', MAX_FILE_BYTES: '65536' });
 const world: World = { ...contractOf(server), server };
 const all = await operationsOf(server);
 

@@ -83,6 +83,23 @@ describe.skipIf(!isRunnable)('rooms with large snapshots', async () => {
     expect((await read(roomId)).json.mark).toBe('last');
   });
 
+  test('[E2E-V13] a version of a large room is refused while S3 is gone, and made once, under the same key, when it is back', async () => {
+    const roomId = await aRoom();
+    await fill(roomId, 'v');
+    const create = () => call(`POST ${at(roomId)}/versions`, { key: `version of ${roomId}` });
+    const count = async () => (await call(`GET ${at(roomId)}/versions`)).json.data.length;
+    await s3.way.stop();
+    expect(refusal(await create())).toMatch(/^503 BLOBS_UNAVAILABLE /);
+    expect(await count()).toBe(0);
+    await s3.way.start();
+    const { id } = (await create()).json.data;
+    expect((await create()).json.data.id).toBe(id);
+    expect(await count()).toBe(1);
+    await call(`DELETE ${at(roomId)}/storage`);
+    const { text } = await call(`GET /c${at(roomId)}/versions/${id}/storage`);
+    expect(JSON.parse(text)).toEqual(['root', { type: 0, data: { mark: 'v', filler: 'v'.repeat(400_000) } }]);
+  });
+
   test('[SN15] a server starts while S3 is gone', async () => {
     const roomId = await aRoom();
     await fill(roomId, 'c');
@@ -118,15 +135,16 @@ describe.skipIf(!isRunnable)('rooms with large snapshots', async () => {
       await fill(roomId, 'd');
       await change(roomId, 25);
     }
-    await until('each fault was met', async () => {
+    const allMet = async (): Promise<boolean> => {
       for (const roomId of roomIds) await set(roomId, 'change 24');
       return met >= 2 * faults.length;
-    });
+    };
+    await until('each fault was met twice', allMet, { timeoutMs: 60_000 });
     await s3.way.start();
     await server.restart();
     for (const roomId of roomIds) {
       const { mark, filler } = (await read(roomId)).json;
       expect([mark, filler.length]).toEqual(['change 24', 400_000]);
     }
-  });
+  }, 90_000);
 });

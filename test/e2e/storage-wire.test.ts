@@ -1,5 +1,6 @@
 /** Storage on the wire: the exact answers that the SDK's data structures are built on (conformance checks 14 to 26 and 32). */
 import { describe, expect, test } from 'vitest';
+import { uploadAs } from '../support/e2e/files.ts';
 import { asMessages, CODE, type Message, OP, opsIn } from '../support/e2e/messages.ts';
 import { enterRaw, type RawClient } from '../support/e2e/raw-client.ts';
 import { aServer, freshRoomId } from '../support/e2e/server.ts';
@@ -80,8 +81,9 @@ describe('the snapshot', () => {
   });
 
   test('[E2E check 15] every kind of node has its tuple', async () => {
-    const { al, bo } = await two('kinds');
+    const { roomId, al, bo } = await two('kinds');
     const file = { id: `fl_${'x'.repeat(21)}`, name: 'a.png', size: 3, mimeType: 'image/png' };
+    await uploadAs(server, roomId, file);
     const id = (number: number) => al.nodeId(number);
     al.sendOps(
       { type: OP.updateObject, id: 'root', data: { a: 1, nothing: null } },

@@ -1,6 +1,8 @@
 /** Storage as applications use it: real clients, the back end's SDK and REST on one tree (conformance checks 20 to 28 and 39). */
 import { LiveFile, LiveList, LiveMap, LiveObject } from '@liveblocks/client';
 import { describe, expect, test } from 'vitest';
+import type { FileData } from '../../src/protocol/storage-ops.ts';
+import { uploadAs } from '../support/e2e/files.ts';
 import { CODE, OP, opsIn } from '../support/e2e/messages.ts';
 import { ask, roomPath } from '../support/e2e/rest.ts';
 import { enter, listen, rootOf, saved, storageOf, type Visitor } from '../support/e2e/sdk-client.ts';
@@ -17,8 +19,11 @@ const patch = (roomId: string, operations: object[]) =>
 async function twoVisitors(
   subject: string,
   initialStorage: () => Record<string, any> = () => ({}),
+  files: readonly FileData[] = [],
 ): Promise<{ roomId: string; al: Visitor; bo: Visitor }> {
   const roomId = freshRoomId(subject);
+  if (files.length > 0) await backend.createRoom(roomId, { defaultAccesses: [] });
+  for (const file of files) await uploadAs(server, roomId, file);
   const al = await enter(server, { roomId, userId: 'al', initialStorage });
   await rootOf(al);
   await saved(al);
@@ -40,7 +45,7 @@ async function allRead(roomId: string, visitors: readonly Visitor[], expected: u
 describe('data structures', () => {
   test('[E2E-S1] every structure, nested, is seen by the other client and read over REST in both formats', async () => {
     const file = { id: `fl_${'a'.repeat(21)}`, name: 'a.txt', size: 1, mimeType: 'text/plain' };
-    const { roomId, al, bo } = await twoVisitors('kinds', () => ({
+    const filled = () => ({
       plain: { deep: [1, { two: 3 }], nothing: null },
       object: new LiveObject({ list: new LiveList<any>([1, 'two', new LiveList<any>([3])]) }),
       map: new LiveMap<string, any>([
@@ -48,7 +53,8 @@ describe('data structures', () => {
         ['€', 'v'],
       ]),
       file: new LiveFile(file),
-    }));
+    });
+    const { roomId, al, bo } = await twoVisitors('kinds', filled, [file]);
     await allRead(roomId, [al, bo], {
       plain: { deep: [1, { two: 3 }], nothing: null },
       object: { list: [1, 'two', [3]] },

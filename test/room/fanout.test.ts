@@ -99,3 +99,19 @@ test('[FO7] much at once leaves in parts within the turn: one string for all of 
   clock.turn();
   expect(delivered).toHaveLength(2);
 });
+
+test('[FO8] what goes to the sender of ops says which of them it answers; others are told no ids', () => {
+  const room = aRoom('ann', 'bob');
+  const { fanout, clock, delivered } = fanoutOf(room);
+  say(room, { type: 'storage.fetch', from: id('bob') });
+  const op = { type: 5, id: '1:1' } as const;
+  fanout.send({ only: id('ann') }, { type: 'storage.ops', ops: [{ ...op, opId: '1:2' }, { ...op, opId: '1:3' }, op] }, 9);
+  fanout.send({ only: id('ann') }, { type: 'storage.ops', ops: [{ ...op, opId: '1:4' }] }, 9);
+  fanout.send({ storageBut: id('ann') }, { type: 'storage.ops', ops: [op] }, room.decision + 1);
+  clock.turn();
+  const answers = delivered.map(({ to, frames }) => [to, frames.map((frame) => frame.answers)]);
+  expect(answers).toEqual([
+    [['ann'], [['1:2', '1:3', '1:4']]],
+    [['bob'], [undefined]],
+  ]);
+});

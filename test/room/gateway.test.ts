@@ -43,6 +43,7 @@ function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: nu
       locationOf: () => null,
     },
     elsewhere: { deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
+    findMissingFiles: async () => [],
     chance: () => 0.5,
     admit: () =>
       new Promise((resolve, reject) =>

@@ -36,10 +36,12 @@ function stored(over: {
       snapshotAfterChanges: 1_000,
       snapshotAfterBytes: 1_000_000,
       snapshotEveryMs: 60_000,
+      autoVersionMs: 0,
       idleMs: 60_000,
     },
     findStream: async () => stream,
     findSchema: async () => schema,
+    keepVersion: async () => 'kept' as const,
   };
 }
 

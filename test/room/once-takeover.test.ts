@@ -49,10 +49,12 @@ function aDatabase() {
       snapshotAfterChanges: 1_000,
       snapshotAfterBytes: 1_000_000,
       snapshotEveryMs: 60_000,
+      autoVersionMs: 0,
       idleMs: 60_000,
     },
     findStream: async () => 5,
     findSchema: async () => null,
+    keepVersion: async () => 'kept',
   };
   const owner = (): Promise<RoomActor> => loadRoom(deps, asRoomId('room'), () => undefined);
   const commit = (append: Append): void => {

@@ -209,7 +209,7 @@ test('[ID6] a snapshot of the format before, which knows no requests, is read', 
   restoreSnapshot(next, { version: room.version, bytes: pack({ ...older, format: 1 }) });
   expect(textOf(next)).toBe(textOf(room));
   expect(next.requests.stored()).toEqual([]);
-  expect(() => restoreSnapshot(aRoom(), { version: 1, bytes: pack({ ...older, format: 3 }) })).toThrow(
+  expect(() => restoreSnapshot(aRoom(), { version: 1, bytes: pack({ ...older, format: 4 }) })).toThrow(
     expect.objectContaining({ code: 'ROOM_UNREADABLE' }),
   );
 });

@@ -24,6 +24,7 @@ async function aClient() {
     workerName: 'w',
     log: silentLog,
     connectionsMax: 10,
+    findMissingFiles: async () => [],
     chance: () => 1,
     limits: {
       messagesPerSecondMax: 1_000,
@@ -154,6 +155,55 @@ describe('a session whose room is lost', () => {
     gateway.workerDown(asWorkerAddress('b:1'));
     await settled();
     expect(joins).toHaveLength(3);
+  });
+
+  const op = (number: number) => ({ type: 5, id: '1:1', opId: `1:${number}` });
+
+  test('[RJ11] ops of a client some of whose ops may be lost are held back until it sends those again', async () => {
+    const { gateway, joins, told, say, closes } = await aClient();
+    const opsTold = () =>
+      told.splice(0).flatMap((command) => (command.type === 'storage.change' ? command.ops.map(({ opId }) => opId) : []));
+    say({ type: 201, ops: [op(0), op(1)] });
+    gateway.deliver([first], [{ data: 'one of two', droppable: false, answers: ['1:0'] }]);
+    opsTold();
+    gateway.loseSessions([first]);
+    await settled();
+    say({ type: 201, ops: [op(2)] }); // while nobody has the room
+    joins[1]!.answer();
+    await settled();
+    say({ type: 201, ops: [op(3)] }, { type: 103, event: 'hi' }); // before it has read the new snapshot
+    expect(told.map(({ type }) => type)).toContain('event.broadcast');
+    expect(opsTold()).toEqual([]);
+    say({ type: 201, ops: [op(1), op(2), op(3)] });
+    say({ type: 201, ops: [op(4)] });
+    expect(opsTold()).toEqual(['1:1', '1:2', '1:3', '1:4']);
+    expect(closes).toEqual([]);
+  });
+
+  test('[RJ12] a client whose ops were all answered, or that has none, is not held back', async () => {
+    const { gateway, joins, told, say } = await aClient();
+    say({ type: 201, ops: [op(0), op(1)] });
+    gateway.deliver([first], [{ data: 'both', droppable: false, answers: ['1:0', '1:1'] }]);
+    gateway.loseSessions([first]);
+    await settled();
+    joins[1]!.answer();
+    await settled();
+    told.splice(0);
+    say({ type: 201, ops: [op(2)] });
+    expect(told).toHaveLength(1);
+  });
+
+  test('[RJ13] a client that does not send them again within 10 s has to come back over a new connection', async () => {
+    const { gateway, joins, say, closes, clock } = await aClient();
+    say({ type: 201, ops: [op(0)] });
+    gateway.loseSessions([first]);
+    await settled();
+    joins[1]!.answer();
+    await settled();
+    clock.advance(9_999);
+    expect(closes).toEqual([]);
+    clock.advance(1);
+    expect(closes).toEqual([1012]);
   });
 
   test('[RJ9] a client that goes meanwhile leaves no session behind', async () => {

@@ -10,25 +10,29 @@ const ids = (...names: string[]) => names.map(asSessionId);
 function twoWorkers() {
   const sent: { to: WorkerAddress; message: Message }[] = [];
   const bus = { tell: (to: WorkerAddress, message: Message) => void sent.push({ to, message }) };
-  const owner = new RemoteSessions({ bus, workerName: 'own-er' });
-  const edge = new RemoteSessions({ bus, workerName: 'ed-ge' });
+  const gone: string[] = [];
+  const onGone = (session: string): void => void gone.push(session);
+  const owner = new RemoteSessions({ bus, workerName: 'own-er', onGone });
+  const edge = new RemoteSessions({ bus, workerName: 'ed-ge', onGone });
   const heard: unknown[] = [];
+  const left = new Set<string>();
   const here = {
+    has: (session: string) => !left.has(session),
     deliver: (sessions: unknown, frames: unknown) => void heard.push(['deliver', sessions, frames]),
     closeSessions: (sessions: unknown, refusal: AppError) => void heard.push(['close', sessions, refusal.code, refusal.facts]),
     loseSessions: (sessions: unknown) => void heard.push(['lose', sessions]),
     reconsider: (roomId: unknown) => void heard.push(['reconsider', roomId]),
   };
   const pass = (): void => {
-    for (const { message } of sent.splice(0)) edge.handle(message, here);
+    for (const { message } of sent.splice(0)) edge.handle(message, { from: asWorkerAddress('o:1'), here });
   };
-  return { owner, edge, sent, heard, pass };
+  return { owner, edge, sent, heard, pass, left, gone, here };
 }
 
 test('[RX1] a frame crosses to each worker once, with the sessions there that it is for', () => {
   const { owner, sent, heard, pass } = twoWorkers();
-  owner.joins(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
-  owner.joins(asSessionId('other-1'), asWorkerAddress('o:1'));
+  owner.comesFrom(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
+  owner.comesFrom(asSessionId('other-1'), asWorkerAddress('o:1'));
   const frames = [{ data: 'hello', droppable: false }];
   owner.deliver(ids('ed-ge-1', 'other-7', 'ed-ge-25'), frames);
   expect(sent.map(({ to }) => to)).toEqual(['e:1', 'o:1']);
@@ -39,7 +43,7 @@ test('[RX1] a frame crosses to each worker once, with the sessions there that it
 
 test('[RX2] closing, losing and looking again at accesses reach the sessions of the other worker', () => {
   const { owner, heard, pass } = twoWorkers();
-  owner.joins(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
+  owner.comesFrom(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
   owner.closeSessions(ids('ed-ge-3'), new AppError('ROOM_NOT_FOUND', { roomId: 'r' }));
   owner.loseSessions(ids('ed-ge-4'));
   owner.reconsider('r' as never, asWorkerAddress('e:1'));
@@ -53,9 +57,28 @@ test('[RX2] closing, losing and looking again at accesses reach the sessions of 
 
 test('[RX3] nothing is sent for a worker that is down, and its name is told once', () => {
   const { owner, sent } = twoWorkers();
-  owner.joins(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
+  owner.comesFrom(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
   expect(owner.workerDown(asWorkerAddress('e:1'))).toEqual(['ed-ge']);
   expect(owner.workerDown(asWorkerAddress('e:1'))).toEqual([]);
   owner.deliver(ids('ed-ge-1'), []);
+  expect(sent).toEqual([]);
+});
+
+test('[RX4] who has something for a session that is not there any more is told so, for its leave may be lost', () => {
+  const { owner, sent, heard, pass, left, gone, here } = twoWorkers();
+  owner.comesFrom(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
+  left.add('ed-ge-2');
+  owner.deliver(ids('ed-ge-1', 'ed-ge-2'), []);
+  pass();
+  expect(heard).toEqual([['deliver', ids('ed-ge-1'), []]]);
+  expect(sent.map(({ to }) => to)).toEqual(['o:1']);
+  owner.handle(sent[0]!.message, { from: asWorkerAddress('e:1'), here });
+  expect(gone).toEqual(['ed-ge-2']);
+});
+
+test('[RX4] and so is a room on the worker that had the socket', () => {
+  const { owner, sent, gone } = twoWorkers();
+  owner.deliver(ids('own-er-5'), []); // asked only for sessions whose sockets are not here
+  expect(gone).toEqual(['own-er-5']);
   expect(sent).toEqual([]);
 });

@@ -54,6 +54,7 @@ function anActor(policy: Partial<RoomPolicy> = {}) {
         closeSessions: (to, refusal) => void (to.length > 0 && closed.push({ to, code: refusal.code })),
         loseSessions: (to) => void (to.length > 0 && closed.push({ to, code: 'joins anew' })),
       },
+      keepVersion: async () => 'kept',
       mayAnswer: () => lease.holds,
       log: silentLog,
       policy: {
@@ -62,6 +63,7 @@ function anActor(policy: Partial<RoomPolicy> = {}) {
         snapshotAfterChanges: 1_000,
         snapshotAfterBytes: 1_000_000,
         snapshotEveryMs: 60_000,
+        autoVersionMs: 0,
         idleMs: 60_000,
         ...policy,
       },
@@ -346,6 +348,16 @@ test.each([
   expect(await actor.resume()).toBe('resumed');
   expect(lost()).toBe(1);
   expect(sent).toEqual([]);
+  expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'joins anew' }]);
+});
+
+test('[GA19] a room that was deleted, renamed or moved in the database is forgotten by who claimed it before, and by nobody else', () => {
+  const { actor, lost, closed } = withPeople(anActor());
+  actor.recall({ stream: 6, epoch: 9 });
+  actor.recall({ stream: 5, epoch: 3 });
+  expect(lost()).toBe(0);
+  actor.recall({ stream: 5, epoch: 4 });
+  expect(lost()).toBe(1);
   expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'joins anew' }]);
 });
 

@@ -129,7 +129,7 @@ export class TcpProxy {
   #accept(client: Socket): void {
     client.on('error', () => undefined);
     if (this.#isRefusing || this.#target === null) {
-      client.resetAndDestroy();
+      reset(client);
       return;
     }
     this.#accepted += 1;
@@ -188,15 +188,20 @@ class Wire {
   cut(): void {
     for (const lane of this.#lanes) lane.stop();
     for (const socket of this.#sockets) {
-      // One that is still connecting cannot be reset yet, one that has ended must not be an error, and on a file there are no resets.
-      if (socket.connecting || socket.destroyed || socket.remoteAddress === undefined) socket.destroy();
-      else socket.resetAndDestroy();
+      if (socket.connecting) socket.once('connect', () => reset(socket));
+      else reset(socket);
     }
   }
 
   pump(): void {
     for (const lane of this.#lanes) lane.pump();
   }
+}
+
+/** On a file there are no resets, and one that is closed already must not be an error. */
+function reset(socket: Socket): void {
+  if (socket.remoteAddress === undefined) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 interface LaneOptions {

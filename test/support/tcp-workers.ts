@@ -6,6 +6,7 @@ import { dial, type Met, type Self } from '../../src/adapters/tcp-bus-meeting.ts
 import { type Clock, systemClock, systemRandom } from '../../src/base/clock.ts';
 import { asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
 import { type Log, silentLog } from '../../src/base/observe.ts';
+import { StartRefused } from '../../src/base/start-refused.ts';
 import type { Bus } from '../../src/kernel/cluster/bus.ts';
 import { freePort } from './e2e/free-port.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
@@ -27,15 +28,27 @@ export function aTcpBus(options: Partial<TcpBusOptions> = {}): Promise<Bus> {
   });
 }
 
+export interface ProxiedBus {
+  readonly bus: Bus;
+  readonly proxy: TcpProxy;
+  /** Another life of the worker, when this one has closed. */
+  rejoin(): Promise<Bus>;
+}
+
 /** A worker that others reach through a proxy; what it dials itself goes through theirs. */
-export async function aProxiedBus(
-  options: Partial<TcpBusOptions> = {},
-): Promise<{ bus: Bus; proxy: TcpProxy; rejoin(options?: Partial<TcpBusOptions>): Promise<Bus> }> {
-  const port = await freePort();
-  const proxy = await startTcpProxy({ target: { host: '127.0.0.1', port } });
-  const rejoin = (again: Partial<TcpBusOptions> = options): Promise<Bus> =>
-    aTcpBus({ ...again, port, address: asWorkerAddress(proxy.address) });
-  return { bus: await rejoin(), proxy, rejoin };
+export async function aProxiedBus(options: Partial<TcpBusOptions> = {}): Promise<ProxiedBus> {
+  const proxy = await startTcpProxy();
+  for (;;) {
+    const port = await freePort();
+    const rejoin = (): Promise<Bus> => aTcpBus({ ...options, port, address: asWorkerAddress(proxy.address) });
+    const bus = await rejoin().catch((error: unknown) => {
+      if (!(error instanceof StartRefused)) throw error;
+      return null; // another process was faster
+    });
+    if (bus === null) continue;
+    proxy.aim({ host: '127.0.0.1', port });
+    return { bus, proxy, rejoin };
+  }
 }
 
 /** Time stands still but for `advance`; turns of the event loop, which sockets need, go on. */
@@ -82,10 +95,15 @@ export async function aRawWorker(
   const self: Self = { address, life, secret: busSecret, clock, random: systemRandom, sockets: new Set() };
   const meeting = await dial({ to, endedLinkId }, self).outcome;
   if ('refused' in meeting) throw new Error(`the handshake was refused: ${meeting.refused}`);
-  const stranger = new Stranger(meeting.socket);
-  if (meeting.rest.length > 0) meeting.socket.unshift(meeting.rest);
-  meeting.socket.resume();
-  return { ...meeting, address, stranger };
+  return { ...meeting, address, stranger: listeningTo(meeting) };
+}
+
+/** All that comes after the handshake. */
+export function listeningTo({ socket, rest }: Met): Stranger {
+  const stranger = new Stranger(socket);
+  if (rest.length > 0) socket.unshift(rest);
+  socket.resume();
+  return stranger;
 }
 
 export interface LogLine {

@@ -24,6 +24,7 @@ export async function work(link: SupervisorLink): Promise<void> {
     log: silentLog,
     address: asWorkerAddress(`127.0.0.1:${settings.BUS_PORT}`),
     onLapsed: () => undefined,
+    onRecalled: () => undefined,
     onRegistered: (incarnation) => void link.report({ type: 'registered', incarnation }),
   });
   const makeServer = await loadUws();

@@ -90,25 +90,25 @@ export async function upsertRoom(
   });
 }
 
-/** Deletes the room with all that hangs on it. False when there was none. */
-export async function deleteRoom(db: Sql, roomId: RoomId): Promise<boolean> {
+/** Deletes the room with all that hangs on it. Null when there was none. */
+export async function deleteRoom(db: Sql, roomId: RoomId): Promise<Taken<true> | null> {
   return db.transaction(async (tx) => {
-    const pk = await fenceOwner(tx, roomId);
+    const { pk, ownerAt } = await fenceOwner(tx, roomId);
     const gone = await tx.query(sql`delete from rooms where pk = ${pk} and id = ${roomId} returning pk`);
-    return gone.length > 0;
+    return gone.length > 0 ? { value: true, ownerAt } : null;
   });
 }
 
 /** @throws AppError ROOM_NOT_FOUND, or ROOM_ALREADY_EXISTS when the new id is taken. */
-export async function renameRoom(db: Sql, { roomId, newRoomId }: { roomId: RoomId; newRoomId: RoomId }): Promise<RoomRow> {
+export async function renameRoom(db: Sql, { roomId, newRoomId }: { roomId: RoomId; newRoomId: RoomId }): Promise<Taken<RoomRow>> {
   try {
     return await db.transaction(async (tx) => {
-      const pk = await fenceOwner(tx, roomId);
+      const { pk, ownerAt } = await fenceOwner(tx, roomId);
       const [room] = await tx.query(
         sql<RoomRow>`update rooms set id = ${newRoomId} where pk = ${pk} and id = ${roomId} returning ${COLUMNS}`,
       );
       if (room === undefined) throw new AppError('ROOM_NOT_FOUND', { roomId });
-      return room;
+      return { value: room, ownerAt };
     });
   } catch (error) {
     throw isUniqueViolation(error) ? new AppError('ROOM_ALREADY_EXISTS', { roomId: newRoomId }) : error;
@@ -116,15 +116,18 @@ export async function renameRoom(db: Sql, { roomId, newRoomId }: { roomId: RoomI
 }
 
 /** @throws AppError ROOM_NOT_FOUND, or UNPROCESSABLE_ENTITY when `from` is not the room's organisation (supplement 7, row 49). */
-export async function moveRoom(db: Sql, { roomId, from, to }: { roomId: RoomId; from: string; to: string }): Promise<RoomRow> {
+export async function moveRoom(
+  db: Sql,
+  { roomId, from, to }: { roomId: RoomId; from: string; to: string },
+): Promise<Taken<RoomRow>> {
   return db.transaction(async (tx) => {
-    const pk = await fenceOwner(tx, roomId);
+    const { pk, ownerAt } = await fenceOwner(tx, roomId);
     const [before] = await tx.query(sql<{ organizationId: string }>`
       select organization_id as "organizationId" from rooms where pk = ${pk} and id = ${roomId} for no key update`);
     if (before === undefined) throw new AppError('ROOM_NOT_FOUND', { roomId });
     if (before.organizationId !== from) throw valueAtKey('fromOrganizationId', 'is not the organisation of the room');
     const [room] = await tx.query(sql<RoomRow>`update rooms set organization_id = ${to} where pk = ${pk} returning ${COLUMNS}`);
-    return room!;
+    return { value: room!, ownerAt };
   });
 }
 
@@ -198,13 +201,29 @@ async function saveFields(tx: Sql, pk: RoomPk, fields: RoomFields): Promise<Room
   return room!; // its row is locked by the caller
 }
 
-/** Takes the room from whoever serves it; the next command finds nobody and claims it anew. Null when there is no such room. */
-async function fenceOwner(tx: Sql, roomId: RoomId): Promise<RoomPk | null> {
-  const [fenced] = await tx.query(sql<{ stream: number }>`
-    update actor_owner set epoch = epoch + 1, owner = null
-     where stream = (select pk from rooms where id = ${roomId})
-    returning stream`);
-  return fenced === undefined ? null : asRoomPk(fenced.stream);
+export interface Taken<Value> {
+  readonly value: Value;
+  /** Where the worker is that had the room, if its lease is valid: it may be answering for it at this moment. */
+  readonly ownerAt: WorkerAddress | null;
+}
+
+/**
+ * Raises the epoch, so that nothing more is written under the last claim, and recalls the room from its owner. The owner stays in the row: until
+ * its lease is over, or it claims the room anew, nobody else may.
+ */
+async function fenceOwner(tx: Sql, roomId: RoomId): Promise<{ pk: RoomPk | null; ownerAt: WorkerAddress | null }> {
+  const [fenced] = await tx.query(sql<{ stream: number; ownerAt: WorkerAddress | null }>`
+    with fenced as (
+      update actor_owner set epoch = epoch + 1
+       where stream = (select pk from rooms where id = ${roomId})
+      returning stream, epoch, owner
+    ), recalled as (
+      insert into recalls (incarnation, stream, epoch) select owner, stream, epoch from fenced where owner is not null
+    )
+    select f.stream, w.address as "ownerAt"
+      from fenced f
+      left join worker_lease w on w.incarnation = f.owner and w.fenced_at is null and w.lease_until > clock_timestamp()`);
+  return fenced === undefined ? { pk: null, ownerAt: null } : { pk: asRoomPk(fenced.stream), ownerAt: fenced.ownerAt };
 }
 
 function conditionsOf({ organizationId, userId, groupIds, clauses }: RoomFilter): Query[] {

@@ -145,8 +145,8 @@ export const deleteRoomRoute = route({
   reply: empty(204),
   async handle({ params, afterCommit }, { db, rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
-    if (await deleteRoom(db, roomId))
-      afterCommit(() => rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_NOT_FOUND', facts: { roomId } }));
+    const gone = await deleteRoom(db, roomId);
+    if (gone !== null) afterCommit(() => rooms.close(roomId, { at: gone.ownerAt, code: 'ROOM_NOT_FOUND', facts: { roomId } }));
   },
 });
 
@@ -203,8 +203,8 @@ export const updateRoomIdRoute = route({
     const roomId = checkRoomId(params.roomId, 'roomId');
     const newRoomId = checkRoomId(body.newRoomId, 'newRoomId');
     if (newRoomId === roomId) throw valueAtKey('newRoomId', 'must differ from the present ID');
-    const room = await renameRoom(db, { roomId, newRoomId });
-    afterCommit(() => rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_ID_CHANGED', facts: { newRoomId } }));
+    const { value: room, ownerAt } = await renameRoom(db, { roomId, newRoomId });
+    afterCommit(() => rooms.close(roomId, { at: ownerAt, code: 'ROOM_ID_CHANGED', facts: { newRoomId } }));
     return roomOf(room);
   },
 });
@@ -224,9 +224,9 @@ export const updateOrganizationRoute = route({
     const roomId = checkRoomId(params.roomId, 'roomId');
     const to = checkName(body.toOrganizationId, 'toOrganizationId', NAME_LENGTHS.organizationId);
     const from = checkName(body.fromOrganizationId, 'fromOrganizationId', NAME_LENGTHS.organizationId);
-    const room = await moveRoom(db, { roomId, from, to });
+    const { value: room, ownerAt } = await moveRoom(db, { roomId, from, to });
     const facts = { reason: 'The room moved to another organisation.' };
-    afterCommit(() => rooms.tellIfAwake(roomId, { type: 'room.close', code: 'KICKED', facts }));
+    afterCommit(() => rooms.close(roomId, { at: ownerAt, code: 'KICKED', facts }));
     return roomOf(room);
   },
 });

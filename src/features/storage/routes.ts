@@ -5,11 +5,13 @@
  */
 import Type from 'typebox';
 import { AppError, valueAtKey } from '../../base/errors.ts';
-import type { JsonObject } from '../../base/json.ts';
+import type { RoomId } from '../../base/ids.ts';
+import type { Json, JsonObject } from '../../base/json.ts';
 import { type BoundRoute, bindRoute, bytes, empty, json, routeFor } from '../../kernel/transport/route.ts';
 import { checkRoomId, ROOM_ID_LIMITS } from '../../protocol/names.ts';
-import { checkOps, type Op, type SerializedCrdt } from '../../protocol/storage-ops.ts';
+import { checkOps, FILE_ID_PATTERN, type Op, type SerializedCrdt } from '../../protocol/storage-ops.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
+import { type FileReference, filesInDocument, filesInOps } from '../../room/storage/file-references.ts';
 import { DOCUMENT_LIMITS, readDocument } from '../../room/storage/lson-reader.ts';
 import { checkPatch, PATCH_OPERATIONS_MAX, PatchOperation } from '../../room/storage/patch.ts';
 
@@ -17,6 +19,8 @@ export interface StorageDeps {
   readonly rooms: RoomDoor;
   /** How the kind of a node is named in answers (setting STORAGE_TYPE_KEY). */
   readonly typeKey: string;
+  /** Those of the files that the room does not have; none when there is no such room. */
+  findMissingFiles(roomId: RoomId, fileIds: readonly string[]): Promise<readonly string[]>;
 }
 
 /** Messages of one send-message; the SDK sends one. */
@@ -66,10 +70,12 @@ export const initializeStorageRoute = route({
   body: json(DocumentBody, DOCUMENT_LIMITS),
   reply: bytes('application/json; charset=utf-8'),
   refuses: ['ROOM_NOT_FOUND', 'CANNOT_UPDATE_EXISTING_STORAGE'],
-  async handle({ params, body, once }, { rooms, typeKey }) {
+  async handle({ params, body, once }, { rooms, typeKey, ...deps }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const root = body as unknown as JsonObject;
     readDocument(root); // a document that is none is refused before anybody asks for the room (supplement 7)
+    const missing = await missingIn(filesInDocument(root), roomId, deps);
+    if (missing !== null) throw valueAtKey(missing.pointer, NOT_UPLOADED);
     return utf8(await rooms.ask(roomId, { type: 'storage.initialize', root, typeKey, ...once }));
   },
 });
@@ -100,9 +106,12 @@ export const patchStorageRoute = route({
   body: json(PatchBody, DOCUMENT_LIMITS),
   reply: empty(200),
   refuses: ['ROOM_NOT_FOUND', 'INVALID_STORAGE_MUTATION_REQUEST'],
-  async handle({ params, body, once }, { rooms }) {
+  async handle({ params, body, once }, { rooms, ...deps }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
-    await rooms.ask(roomId, { type: 'storage.patch', operations: checkPatch(body), ...once });
+    const operations = checkPatch(body);
+    const missing = await missingIn(filesInDocument(operations as unknown as Json), roomId, deps);
+    if (missing !== null) throw refusedPatch(operations, missing);
+    await rooms.ask(roomId, { type: 'storage.patch', operations, ...once });
   },
 });
 
@@ -136,9 +145,11 @@ export const sendMessageRoute = route({
   body: json(MessagesBody, DOCUMENT_LIMITS),
   reply: MessagesReply,
   refuses: ['ROOM_NOT_FOUND', 'INVALID_STORAGE_MUTATION_REQUEST'],
-  async handle({ params, body, once }, { rooms }) {
+  async handle({ params, body, once }, { rooms, ...deps }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const ops = opsOf(body.messages.flatMap((message) => message.ops)); // in one command: all in one decision, in one journal record
+    const missing = await missingIn(filesInOps(ops), roomId, deps);
+    if (missing !== null) throw valueAtKey(`messages${missing.pointer}`, NOT_UPLOADED);
     const reply = (await rooms.ask(roomId, { type: 'storage.send', ops, ...once })) as { ops: Op[] };
     return { messages: reply.ops.length === 0 ? [] : [{ type: UPDATE_STORAGE, ops: reply.ops }] };
   },
@@ -153,6 +164,36 @@ export function storageRoutes(deps: StorageDeps): BoundRoute[] {
     bindRoute(requestStorageMutationRoute, deps),
     bindRoute(sendMessageRoute, deps),
   ];
+}
+
+const FILE_ID = new RegExp(FILE_ID_PATTERN);
+const NOT_UPLOADED = 'names a file that was not uploaded to this room';
+
+/**
+ * The first file that the room does not have; null when it has all. They never go before the room does, so what is found stays true. What is no
+ * id of a file is refused by whoever reads it.
+ */
+async function missingIn(
+  references: readonly FileReference[],
+  roomId: RoomId,
+  { findMissingFiles }: Pick<StorageDeps, 'findMissingFiles'>,
+): Promise<FileReference | null> {
+  const fileIds = references.map(({ fileId }) => fileId).filter((fileId) => FILE_ID.test(fileId));
+  if (fileIds.length === 0) return null;
+  const missing = new Set(await findMissingFiles(roomId, fileIds));
+  return references.find(({ fileId }) => missing.has(fileId)) ?? null;
+}
+
+/** A file that is missing fails its operation like anything else that an operation builds on. */
+function refusedPatch(operations: readonly PatchOperation[], { pointer, fileId }: FileReference): AppError {
+  const index = Number(pointer.split('/')[1]);
+  const { op, path } = operations[index]!;
+  return new AppError('INVALID_STORAGE_MUTATION_REQUEST', {
+    index,
+    op,
+    path,
+    reason: `no file "${fileId}" was uploaded to this room`,
+  });
 }
 
 /** Over REST a malformed op is a value in a body, not a frame. */

@@ -9,7 +9,9 @@ import { errors, jwtVerify, SignJWT } from 'jose';
 import { Compile } from 'typebox/compile';
 import { AppError } from '../../base/errors.ts';
 import type { RoomId } from '../../base/ids.ts';
+import type { Need, Principal } from '../../kernel/transport/principal.ts';
 import { checkRoomId } from '../../protocol/names.ts';
+import { allows, type Resource } from '../../protocol/permissions.ts';
 import { type Credential, type Entry, entryFor, ISSUER, type RoomForEntry } from './rules.ts';
 import { BackEndClaimsShape, type Claims, ClaimsShape } from './shapes.ts';
 
@@ -167,4 +169,28 @@ async function credentialOf(shown: Shown, { verifyToken, publicKey }: AdmissionD
   if (shown.type === 'token') return { kind: 'token', claims: await verifyToken(shown.token) };
   if (shown.key !== publicKey) throw new AppError('INVALID_PUBLIC_KEY');
   return { kind: 'public key' };
+}
+
+/**
+ * Whether a user, or whoever has the public key, may do what a route for clients needs in the room of its path; the room is judged as at entry.
+ * A room that is not there passes for those who could make it by entering: the route says that there is none.
+ * @throws AppError UNPROCESSABLE_ENTITY (the room id), ROOM_NOT_FOUND, UNAUTHORIZED_ROOM_ACCESS.
+ */
+export async function authorize(
+  principal: Principal,
+  need: Need,
+  { params, findRoom }: { params: Readonly<Record<string, string>> } & Pick<AdmissionDeps, 'findRoom'>,
+): Promise<void> {
+  const [resource, level] = need.split(':') as [Resource | 'personal', 'read' | 'write'];
+  if (resource === 'personal' && principal.kind === 'user') return;
+  if (resource === 'personal') throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need });
+  const roomId = checkRoomId(params.roomId, 'roomId');
+  const { permissions } = entryFor(credentialFrom(principal), await findRoom(roomId), roomId);
+  if (!allows(permissions, resource, level)) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need, roomId });
+}
+
+function credentialFrom(principal: Principal): Credential {
+  if (principal.kind === 'user') return { kind: 'token', claims: principal.token as unknown as Claims };
+  if (principal.kind === 'public') return { kind: 'public key' };
+  throw new Error(`nobody asks for the permissions of ${principal.kind}`);
 }

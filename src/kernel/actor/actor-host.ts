@@ -7,6 +7,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import { Turns } from '../../base/turns.ts';
+import type { Recall } from '../cluster/ownership.ts';
 import type { Actor } from './actor.ts';
 
 export interface ActorHostDeps<Command> {
@@ -19,6 +20,8 @@ export interface ActorHostDeps<Command> {
   /** Most commands that wait for one load. */
   readonly waitingMax: number;
   readonly onError: (error: unknown, key: string) => void;
+  /** A command that was told while its actor loaded or stopped found no actor in the end: nobody has heard it. */
+  readonly onUntold?: (key: string, command: Command) => void;
   /** The actor has written down its state and given up its ownership, or could not: it is not here any more. */
   readonly onStopped?: (key: string) => void;
 }
@@ -101,7 +104,7 @@ export class ActorHost<Command> {
     const slot = this.#awake(key);
     if (slot === null) return false;
     if (slot.actor !== null && slot.stopped === null) slot.actor.tell(command);
-    else slot.waiting.push({ run: (actor) => actor.tell(command), fail: () => undefined });
+    else slot.waiting.push({ run: (actor) => actor.tell(command), fail: () => this.#deps.onUntold?.(key, command) });
     return true;
   }
 
@@ -161,6 +164,14 @@ export class ActorHost<Command> {
     } catch (error) {
       this.#deps.onError(error, key);
       return false;
+    }
+  }
+
+  /** Actors that load may have been claimed before: they are dropped, whoever is meant, and loaded anew by the next command. */
+  recall(recalls: readonly Recall[]): void {
+    for (const [key, slot] of this.#slots) {
+      if (slot.actor === null) this.#drop(key, slot);
+      else for (const recall of recalls) slot.actor.recall(recall);
     }
   }
 

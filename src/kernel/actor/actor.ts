@@ -1,3 +1,5 @@
+import type { Recall } from '../cluster/ownership.ts';
+
 /** What the kernel knows of an actor: it acts on commands one at a time, can be idle, and can be stopped in order. */
 export interface Actor<Command> {
   /**
@@ -15,6 +17,8 @@ export interface Actor<Command> {
   suspend(): void;
   /** The worker has a lease again: the actor is claimed anew, or is lost. Rejects, or says so, when it must be tried again. */
   resume(): Promise<'resumed' | 'not yet'>;
+  /** A change of the database took the actor of this stream from all who claimed it under a lower epoch: forgets everything, if that is meant. */
+  recall(recall: Recall): void;
   /** This worker may not speak for it any more: forgets what was not told. Afterwards it is never called again. */
   drop(): void;
   /** Writes down what is not yet written, gives up ownership. Afterwards it is never called again. */

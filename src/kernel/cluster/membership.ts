@@ -8,7 +8,7 @@ import { AppError } from '../../base/errors.ts';
 import type { Incarnation, WorkerAddress } from '../../base/ids.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Sql } from '../persistence/sql.ts';
-import type { Claim, Ownership, Refusal } from './ownership.ts';
+import type { Claim, Ownership, Recall, Refusal } from './ownership.ts';
 import { SqlOwnership } from './sql-ownership.ts';
 
 export interface MembershipDeps {
@@ -19,6 +19,8 @@ export interface MembershipDeps {
   readonly address: WorkerAddress;
   /** The actors may not be spoken for any more until each is claimed anew, under the next name. */
   readonly onLapsed: () => void;
+  /** Of these the actors must go, unread, before this returns. May be called more than once for one. */
+  readonly onRecalled: (recalls: readonly Recall[]) => void;
   /** A lease was taken under this name; whoever sees the process end may declare that name dead. */
   readonly onRegistered?: (incarnation: Incarnation) => void;
 }
@@ -85,12 +87,17 @@ export class Membership implements Ownership {
     await lease.retire().catch((error: unknown) => this.#deps.log.warn({ err: error }, 'lease not given up'));
   }
 
+  /** One at a time: what lapses before it is in use is followed by another from here, not by what follows the lapse of one in use. */
   async #register(): Promise<void> {
-    const lease = await SqlOwnership.register({ ...this.#deps, onLapsed: () => this.#lapsed() });
+    const taken: { lease: SqlOwnership | null } = { lease: null };
+    const lease = await SqlOwnership.register({ ...this.#deps, onLapsed: () => this.#lapsed(taken.lease) });
+    taken.lease = lease;
     if (this.#isOver) return this.#giveUp(lease); // left meanwhile
     // Under its former name this worker does nothing any more, so nobody need wait until that name's lease has run out.
     if (this.#former !== null) await lease.fence(this.#former, 'dead').catch((error: unknown) => this.#unfenced(error));
     this.#former = lease.incarnation;
+    if (this.#isOver) return this.#giveUp(lease);
+    if (lease.duty === 'stop') return this.#register(); // the database took longer than a lease lasts
     this.#current = lease;
     this.#deps.onRegistered?.(lease.incarnation);
     this.#deps.log.debug({ incarnation: this.#current.incarnation }, 'lease taken');
@@ -100,7 +107,8 @@ export class Membership implements Ownership {
     this.#deps.log.warn({ err: error }, 'former lease not given up; it ends by itself');
   }
 
-  #lapsed(): void {
+  #lapsed(lease: SqlOwnership | null): void {
+    if (lease === null || lease !== this.#current) return;
     this.#current = null;
     this.#deps.onLapsed();
     this.#registerAgain();

@@ -21,6 +21,12 @@ export type Refusal =
   | { readonly refused: 'gone' }
   | { readonly refused: 'owned'; readonly by: Incarnation; readonly at: WorkerAddress };
 
+/** An actor that a change of the database took from its owner: whoever claimed it under a lower epoch may not answer for it any more. */
+export interface Recall {
+  readonly stream: number;
+  readonly epoch: number;
+}
+
 export interface Ownership {
   readonly incarnation: Incarnation;
   /**

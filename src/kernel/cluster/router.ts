@@ -35,6 +35,10 @@ export interface RouterDeps<Command> {
 const DEADLINE_MS = 10_000;
 /** One worker gets so long for one answer; a room that loads from a slow blob store needs seconds. */
 const ANSWER_MS = 8_000;
+/** One that could not be reached just now answers soon, or is dead or frozen; its actors are claimed the sooner the less is waited for it. */
+const SUSPECT_MS = 400;
+/** The same where the question is asked again until it is answered. */
+const THERE_MS = 1_000;
 const RETRY_FIRST_MS = 10;
 const RETRY_MS_MAX = 200;
 
@@ -110,14 +114,21 @@ export class Router<Command> {
     if (at !== null && at !== this.#deps.bus.address) this.#deps.bus.tell(at, { kind: TELL, payload: [key, command] });
   }
 
+  /** Hands it to the actor at that worker, if there is one: what is done there has been done when this resolves. @throws AppError as `Bus.ask` */
+  async askThere(at: WorkerAddress, key: string, command: Command): Promise<void> {
+    const { host, bus } = this.#deps;
+    if (at === bus.address) await (host.isAwake(key) ? host.ask(key, command) : null);
+    else await bus.ask(at, { kind: ASK_IF_AWAKE, payload: [key, command] }, { deadlineMs: THERE_MS });
+  }
+
   /** The worker that commands for `key` are told to; null for this one, or when none is known. */
   locationOf(key: string): WorkerAddress | null {
     return this.#deps.host.isAwake(key) ? null : (this.#locations.get(key) ?? null);
   }
 
-  /** That worker is not where anything is, as far as we know. */
+  /** That worker fell out of touch: nothing is known to be there, and others are asked first. */
   down(address: WorkerAddress): void {
-    this.#locations.forgetAll(address);
+    this.#unreachable(address);
   }
 
   /** Decides what another worker forwarded. It is never forwarded on: the answer names the owner instead. */
@@ -132,9 +143,11 @@ export class Router<Command> {
   }
 
   async #forward(at: WorkerAddress, { key, command, endMs }: { key: string; command: Command; endMs: number }): Promise<unknown> {
-    const { bus, clock } = this.#deps;
-    const deadlineMs = Math.max(1, Math.min(ANSWER_MS, endMs - clock.monotonicMs()));
+    const { bus, clock, workers } = this.#deps;
+    const answerMs = workers.isSuspect(at) ? SUSPECT_MS : ANSWER_MS;
+    const deadlineMs = Math.max(1, Math.min(answerMs, endMs - clock.monotonicMs()));
     const reply = await bus.ask(at, { kind: ASK, payload: [key, command] }, { deadlineMs });
+    workers.trust(at);
     this.#locations.set(key, at);
     return reply;
   }

@@ -10,7 +10,7 @@ import { asIncarnation, type Incarnation, type WorkerAddress } from '../../base/
 import type { Log } from '../../base/observe.ts';
 import { named, type Query, type Sql, sql } from '../persistence/sql.ts';
 import { type Duty, dutyAt, LEASE } from './lease.ts';
-import { type Claim, NUMBERS_PER_CLAIM, type Ownership, type Refusal } from './ownership.ts';
+import { type Claim, NUMBERS_PER_CLAIM, type Ownership, type Recall, type Refusal } from './ownership.ts';
 
 export interface SqlOwnershipDeps {
   readonly db: Sql;
@@ -20,6 +20,8 @@ export interface SqlOwnershipDeps {
   readonly address: WorkerAddress;
   /** The lease is gone: drop every actor unread and register anew. Called once, also when another worker fenced this one. */
   readonly onLapsed: () => void;
+  /** Of these the actors must go, unread, before this returns. May be called more than once for one. */
+  readonly onRecalled: (recalls: readonly Recall[]) => void;
 }
 
 /** A claim can meet an owner that died just now, and a rival that claims first; each is worth one more look, not a loop. */
@@ -125,9 +127,10 @@ export class SqlOwnership implements Ownership {
     this.#isRenewing = true;
     const sentMs = this.#deps.clock.monotonicMs();
     try {
-      const rows = await this.#deps.db.query(renewQuery(this.incarnation));
-      if (rows.length === 0) this.#lapse('fenced by another worker');
-      else this.#renewed(sentMs);
+      const [renewed] = await this.#deps.db.query(renewQuery(this.incarnation));
+      if (renewed === undefined) return this.#lapse('fenced by another worker');
+      this.#renewed(sentMs);
+      if (renewed.recalls.length > 0) await this.#recalled(renewed.recalls);
     } catch (error) {
       this.#deps.log.warn({ err: error, incarnation: this.incarnation }, 'lease renewal failed');
     } finally {
@@ -141,6 +144,11 @@ export class SqlOwnership implements Ownership {
     this.#renewalSentMs = sentMs;
     this.#cancelDeadline();
     this.#cancelDeadline = this.#awaitDeadline();
+  }
+
+  async #recalled(recalls: readonly Recall[]): Promise<void> {
+    this.#deps.onRecalled(recalls);
+    await this.#deps.db.query(recalledQuery(this.incarnation, recalls));
   }
 
   #awaitDeadline(): () => void {
@@ -218,12 +226,20 @@ function isExpired(table: 'worker_lease' | 'w'): Query {
   return { text: `${table}.lease_until < ${grace.text}`, values: grace.values };
 }
 
-function renewQuery(self: Incarnation): Query {
+function renewQuery(self: Incarnation): Query<{ recalls: Recall[] }> {
   return named(
     'ownership.renew',
-    sql`
+    sql<{ recalls: Recall[] }>`
     update worker_lease set lease_until = clock_timestamp() + ${LEASE.lastsMs} * interval '1 millisecond'
      where incarnation = ${self} and fenced_at is null and lease_until > clock_timestamp()
-    returning 1`,
+    returning (select coalesce(jsonb_agg(jsonb_build_object('stream', stream, 'epoch', epoch)), '[]') from recalls where incarnation = ${self})
+              as recalls`,
   );
+}
+
+function recalledQuery(self: Incarnation, recalls: readonly Recall[]): Query {
+  return sql`
+    delete from recalls r
+     using unnest(${recalls.map(({ stream }) => stream)}::bigint[], ${recalls.map(({ epoch }) => epoch)}::bigint[]) as done (stream, epoch)
+     where r.incarnation = ${self} and r.stream = done.stream and r.epoch = done.epoch`;
 }

@@ -60,6 +60,11 @@ export class Workers {
     this.#suspectUntilMs.set(address, this.#deps.clock.monotonicMs() + SUSPECT_MS);
   }
 
+  /** It has answered. */
+  trust(address: WorkerAddress): void {
+    this.#suspectUntilMs.delete(address);
+  }
+
   /** Announces this worker and learns of the others; also called at once when something about this worker changes. Never rejects. */
   async beat(): Promise<void> {
     const self = this.#deps.self();

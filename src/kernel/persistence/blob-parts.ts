@@ -33,13 +33,20 @@ export interface BlobParts {
   /**
    * Makes the blob of its parts in the order of their numbers; the upload is then gone. Nothing is changed by a refusal.
    * @throws AppError RESOURCE_NOT_FOUND when there is no such upload, PAYLOAD_TOO_LARGE when the blob would be larger than `bytesMax`,
-   * UNPROCESSABLE_ENTITY when the parts named are not those uploaded, or one before the last is smaller than `PART_BYTES_MIN`.
+   * UNPROCESSABLE_ENTITY when the parts named are not those uploaded, one before the last is smaller than `PART_BYTES_MIN`, or they make another
+   * size than announced.
    */
-  complete(upload: PartsUpload, parts: readonly NamedPart[], limits: { bytesMax: number }): Promise<{ readonly size: number }>;
+  complete(upload: PartsUpload, parts: readonly NamedPart[], limits: SizeLimits): Promise<{ readonly size: number }>;
   /** Idempotent. */
   abort(upload: PartsUpload): Promise<void>;
   /** Aborts what was begun before and never ended, whoever began it; at most some thousands at once. Returns how many there were. */
   abortStale(begun: { beforeMs: number }): Promise<number>;
+}
+
+export interface SizeLimits {
+  readonly bytesMax: number;
+  /** Exactly so many, where that was announced. */
+  readonly bytes?: number;
 }
 
 /** Smallest size of a part that is not the last. */
@@ -76,7 +83,7 @@ export async function* countedBody(body: BlobBody, size: number | undefined): As
 export function mustMatchParts(
   uploaded: readonly UploadedPart[],
   named: readonly NamedPart[],
-  { bytesMax }: { bytesMax: number },
+  { bytesMax, bytes }: SizeLimits,
 ): readonly UploadedPart[] {
   const inOrder = [...uploaded].sort((left, right) => left.partNumber - right.partNumber);
   const numbers = new Set(uploaded.map(({ partNumber }) => partNumber));
@@ -94,8 +101,9 @@ export function mustMatchParts(
   const small = inOrder.slice(0, -1).find(({ size }) => size < PART_BYTES_MIN);
   if (small !== undefined)
     throw refuse(`has part ${small.partNumber} of ${small.size} bytes; only the last may have less than ${PART_BYTES_MIN}`);
-  if (inOrder.reduce((sum, { size }) => sum + size, 0) > bytesMax)
-    throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The file', bytesMax });
+  const size = inOrder.reduce((sum, part) => sum + part.size, 0);
+  if (size > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The file', bytesMax });
+  if (bytes !== undefined && size !== bytes) throw refuse(`make ${size} bytes, where ${bytes} were announced`);
   return inOrder;
 }
 

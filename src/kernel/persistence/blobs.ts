@@ -39,8 +39,8 @@ export interface Blobs {
   /**
    * Stores the bytes; resolves once all of them are durable. A stream is never held whole in memory, and one that breaks off leaves nothing.
    *
-   * A key is written once: putting the same bytes again changes nothing. Of a body larger than 5 MiB, two that put different bytes at once under one key may both resolve
-   * where the S3 server ignores If-None-Match; use keys that nobody else can make.
+   * A key is written once: putting the same bytes again changes nothing. On an S3 server that ignores If-None-Match two that put different bytes
+   * at the same time may both resolve; use keys that nobody else can make.
    * @throws AppError RESOURCE_ALREADY_EXISTS when the key holds other bytes.
    */
   put(key: string, body: BlobBody): Promise<StoredBlob>;

@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../../base/errors.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Blobs } from './blobs.ts';
+import { putAndReadBack } from './checked-put.ts';
 import type { Journal } from './journal.ts';
 import {
   intendQuery,
@@ -84,26 +85,11 @@ export class SqlSnapshots implements Snapshots {
     const [intended] = await this.#deps.db.query(intendQuery(row, ruled));
     if (intended === undefined) return false;
     try {
-      await this.#putAndReadBack(intended.key, row);
+      await putAndReadBack({ key: intended.key, bytes: row.bytes, sha256: row.sha256 }, this.#deps);
     } catch (error) {
       return this.#saveWithoutBlob(row, ruled, error);
     }
     return this.#commit({ ...row, bytes: null, blobKey: intended.key }, ruled);
-  }
-
-  /** What the store took is what it gives: only then may a row say so, and the journal be trimmed. */
-  async #putAndReadBack(key: string, { bytes, sha256, size }: InlineRow): Promise<void> {
-    const { blobs, log } = this.#deps;
-    await blobs.put(key, bytes);
-    const hash = createHash('sha256');
-    let foundSize = 0;
-    for await (const piece of (await blobs.read(key))?.body ?? []) {
-      hash.update(piece);
-      foundSize += piece.length;
-    }
-    if (Buffer.compare(hash.digest(), sha256) === 0) return;
-    log.error({ blobKey: key, size, foundSize }, 'snapshot came back damaged');
-    throw new AppError('BLOBS_UNAVAILABLE', { reason: 'the store gave other bytes than it took' });
   }
 
   /** @throws `cause` while the journal is short: it covers the gap. */

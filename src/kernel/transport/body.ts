@@ -42,7 +42,7 @@ export function makeBodyReader(spec: BodySpec | undefined, defaults: JsonLimits)
     case 'stream':
       return async (request) => {
         requireBytes(request);
-        return request.stream();
+        return boundedStream(request, spec.bytesMax);
       };
     default:
       return spec satisfies never;
@@ -66,6 +66,20 @@ function valueReader(schema: TSchema, limits: JsonLimits): ReadBody {
     }
     return check(type.parse(bytes, limits, schema));
   };
+}
+
+/** The body as it arrives, while it fits. @throws AppError PAYLOAD_TOO_LARGE at once when it announces more, else from the stream. */
+function boundedStream(request: HttpRequest, bytesMax: number): AsyncIterable<Uint8Array> {
+  const tooLarge = (): AppError => new AppError('PAYLOAD_TOO_LARGE', { bytesMax });
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();
+  return (async function* () {
+    let came = 0;
+    for await (const piece of request.stream()) {
+      came += piece.byteLength;
+      if (came > bytesMax) throw tooLarge();
+      yield piece;
+    }
+  })();
 }
 
 function requireBytes(request: HttpRequest): void {

@@ -86,16 +86,20 @@ export async function runOnce(
   { once: way }: BoundRoute,
   { request, answers, respond }: { request: RequestKey | null; answers: SqlAnswers | undefined; respond: Respond },
 ): Promise<HttpResponse> {
-  const atOnce = (task: () => void): void => task();
-  if (request === null) return respond({ once: {}, afterCommit: atOnce });
-  if (way !== 'transaction' && way !== 'reservation') return respond({ once: { request }, afterCommit: atOnce });
+  const atOnce = async (once: Means['once']): Promise<HttpResponse> => {
+    const running: (void | Promise<void>)[] = [];
+    const response = await respond({ once, afterCommit: (task) => void running.push(task()) });
+    await Promise.all(running);
+    return response;
+  };
+  if (request === null) return atOnce({});
+  if (way !== 'transaction' && way !== 'reservation') return atOnce({ request });
   if (answers === undefined) throw new Error('no database was given to keep answers in');
-  if (way === 'reservation')
-    return fromStored(await answers.reserved(request, async () => toStored(await respond({ once: {}, afterCommit: atOnce }))));
-  const tasks: (() => void)[] = [];
-  const afterCommit = (task: () => void): void => void tasks.push(task);
+  if (way === 'reservation') return fromStored(await answers.reserved(request, async () => toStored(await atOnce({}))));
+  const tasks: (() => void | Promise<void>)[] = [];
+  const afterCommit: Means['afterCommit'] = (task) => void tasks.push(task);
   const stored = await answers.inTransaction(request, async (tx) => toStored(await respond({ once: {}, afterCommit }, tx)));
-  for (const task of tasks) task();
+  await Promise.all(tasks.map((task) => task()));
   return fromStored(stored);
 }
 

@@ -153,8 +153,7 @@ const IDEMPOTENCY_KEY: Parameter = {
 };
 
 function bodyContentOf(body: BodySpec, bodyBytesMax: number | undefined): Content {
-  if ('kind' in body && body.kind !== 'json')
-    return { 'application/octet-stream': body.kind === 'bytes' ? { 'x-bytes-max': body.bytesMax } : {} };
+  if ('kind' in body && body.kind !== 'json') return { 'application/octet-stream': { 'x-bytes-max': body.bytesMax } };
   const [schema, bytesMax] = 'kind' in body ? [body.schema, body.limits.bytesMax ?? bodyBytesMax] : [body, bodyBytesMax];
   const media = { schema: shown(schema) as Schema, ...(bytesMax !== undefined && { 'x-bytes-max': bytesMax }) };
   return { 'application/json': media, ...(takesForm(schema) && { 'application/x-www-form-urlencoded': media }) };

@@ -18,9 +18,10 @@ interface BytesBody {
   readonly kind: 'bytes';
   readonly bytesMax: number;
 }
-/** Bytes as they arrive, `application/octet-stream`; the route counts them. */
+/** Bytes as they arrive, `application/octet-stream`. @see stream */
 interface StreamBody {
   readonly kind: 'stream';
+  readonly bytesMax: number;
 }
 /** JSON with bounds of its own. */
 interface JsonBody<Schema extends TSchema> {
@@ -57,7 +58,8 @@ export function bytes(of: { bytesMax: number } | string): BytesBody | BytesReply
   return typeof of === 'string' ? { kind: 'bytes-reply', contentType: of } : { kind: 'bytes', bytesMax: of.bytesMax };
 }
 
-export const stream = (): StreamBody => ({ kind: 'stream' });
+/** A body as it arrives: refused before it is read when it announces more than `bytesMax`, and else with the first byte beyond. */
+export const stream = ({ bytesMax }: { bytesMax: number }): StreamBody => ({ kind: 'stream', bytesMax });
 
 /** A JSON body whose bounds differ from those of the server. */
 export function json<Schema extends TSchema>(schema: Schema, limits: Partial<JsonLimits>): JsonBody<Schema> {
@@ -110,8 +112,11 @@ export interface Input<Params, Query, Body> {
   readonly request: HttpRequest;
   /** To be spread into the command for a room, which then knows the request when it comes again. */
   readonly once: { readonly request?: RequestKey };
-  /** Runs `task` when what the handler wrote has committed: at once, or at the end of the transaction that was opened around it. */
-  afterCommit(task: () => void): void;
+  /**
+   * Runs `task` when what the handler wrote has committed: at once, or at the end of the transaction that was opened around it. The answer
+   * waits for its promise, which must not reject.
+   */
+  afterCommit(task: () => void | Promise<void>): void;
 }
 
 /**

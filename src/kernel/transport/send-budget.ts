@@ -12,6 +12,8 @@ export interface OutFrame {
   readonly droppable: boolean;
   /** Of droppable frames with the same name a slow reader gets the newest, once it has caught up; without a name it gets none. */
   readonly latestOf?: string;
+  /** What its reader asked under these ids is answered by it; for the worker that has the socket. */
+  readonly answers?: readonly string[];
 }
 
 /** exceeded: the last frames were not sent, and the caller must close the socket (SLOW_CONSUMER). thinned: some were dropped or put off. */

@@ -8,6 +8,7 @@ import type { SessionId } from '../../base/ids.ts';
 import { allows } from '../../protocol/permissions.ts';
 import type { ServerMessage } from '../../protocol/server-messages.ts';
 import type { Op } from '../../protocol/storage-ops.ts';
+import { noteChange } from '../history.ts';
 import { sessionOf, takeNumber } from '../roster.ts';
 import { type Refused, underSchema } from '../schema/decide.ts';
 import { takeBackReplies } from '../schema/take-back.ts';
@@ -26,20 +27,26 @@ export function decideStorageFetch(room: RoomState, { from }: Of<'storage.fetch'
   return [tell(from, stateOf(room))];
 }
 
-export function decideStorageChange(room: RoomState, { from, ops }: Of<'storage.change'>): Effect[] {
+export function decideStorageChange(room: RoomState, { from, ops, missingFiles = [] }: Of<'storage.change'>): Effect[] {
   const session = sessionOf(room, from);
   if (!allows(session.permissions, 'storage', 'write')) {
     const opIds = ops.flatMap(({ opId }) => (opId === undefined ? [] : [opId]));
     return [tell(from, { type: 'storage.rejected', opIds, reason: 'The session may not write to Storage.' })];
   }
-  const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor: session.actor }));
+  const work = (): Applied => applyOps(room.storage, ops, { actor: session.actor });
+  if (missingFiles.length > 0) return takeBack(room, { from, ops, ...withoutFiles(room, missingFiles, work) });
+  const { applied, refused } = underSchema(room, work);
   if (applied === null) return takeBack(room, { from, ops, ...refused });
-  const effects = record(room, applied);
+  const effects = record(room, applied, session.userId);
   if (applied.replies.length > 0) effects.push(tell(from, { type: 'storage.ops', ops: applied.replies }));
   effects.push(...forward(applied, from));
   for (const { opIds, reason } of applied.rejected) effects.push(tell(from, { type: 'storage.rejected', opIds, reason }));
   if (applied.needsRepair) effects.push(tell(from, stateOf(room)));
   return effects;
+}
+
+export function decideStorageRefers({ storage }: RoomState, { fileIds }: Of<'storage.refers'>): Effect[] {
+  return [reply(fileIds.filter((fileId) => storage.files.has(fileId)))];
 }
 
 export function decideStorageRead(room: RoomState, { format, typeKey }: Of<'storage.read'>): Effect[] {
@@ -62,7 +69,7 @@ export function decideStorageInitialize(room: RoomState, { root, typeKey }: Of<'
   const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor: ids.actor }));
   if (applied === null) throw new AppError('UNPROCESSABLE_ENTITY', { reason: refused.reason });
   const effects = keepRestIds(room, ids);
-  effects.push(...record(room, applied), reply(documentText(room, { format: 'plain-lson', typeKey })), reconnectEveryone());
+  effects.push(...record(room, applied, null), reply(documentText(room, { format: 'plain-lson', typeKey })), reconnectEveryone());
   return effects;
 }
 
@@ -70,6 +77,7 @@ export function decideStorageDelete(room: RoomState): Effect[] {
   if (isEmptyStorage(room.storage)) return [reply(null)];
   room.storage = emptyStorage();
   room.version += 1;
+  noteChange(room, null);
   return [{ type: 'journal', record: { kind: 'storage.reset' } }, reply(null), reconnectEveryone()];
 }
 
@@ -78,7 +86,7 @@ export function decideStoragePatch(room: RoomState, { operations }: Of<'storage.
   const { applied, refused } = underSchema(room, () => applyJsonPatch(room.storage, operations, nodeIds(ids)));
   if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason });
   const effects = keepRestIds(room, ids);
-  effects.push(...record(room, applied), ...forward(applied, null), reply(null));
+  effects.push(...record(room, applied, null), ...forward(applied, null), reply(null));
   return effects;
 }
 
@@ -95,7 +103,7 @@ export function decideStorageSend(room: RoomState, { ops }: Of<'storage.send'>):
   const actor = Number.parseInt(ops[0]?.opId ?? '', 10);
   const { applied, refused } = underSchema(room, () => applyAllOps(room.storage, ops, actor));
   if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason });
-  return [...record(room, applied), ...forward(applied, null), reply({ ops: applied.replies })];
+  return [...record(room, applied, null), ...forward(applied, null), reply({ ops: applied.replies })];
 }
 
 function applyAllOps(storage: Storage, ops: readonly Op[], actor: number): Applied {
@@ -109,6 +117,17 @@ function applyAllOps(storage: Storage, ops: readonly Op[], actor: number): Appli
   return applied!;
 }
 
+/** Ops that name files which nobody uploaded are made and taken back, to know what their sender changed by them. */
+function withoutFiles({ storage }: RoomState, missing: readonly string[], work: () => Applied): Refused {
+  const changed: Refused['changed'][number][] = [];
+  atomically(storage, (changes) => {
+    work();
+    changed.push(...changes.map(({ slot }) => slot));
+    return 'take back';
+  });
+  return { reason: `No file "${missing[0]}" was uploaded to this room`, changed };
+}
+
 /** Nothing of a message was applied: its sender takes it back, and its application hears why, last, when all is as it was. */
 function takeBack(room: RoomState, { from, ops, reason, changed }: Refused & { from: SessionId; ops: readonly Op[] }): Effect[] {
   const opIds = ops.flatMap(({ opId }) => (opId === undefined ? [] : [opId]));
@@ -120,11 +139,11 @@ function takeBack(room: RoomState, { from, ops, reason, changed }: Refused & { f
   ];
 }
 
-/** One record per decision, however many ops: they are one change to whoever reads the journal. */
-function record(room: RoomState, { journal }: Pick<Applied, 'journal'>): Effect[] {
+/** One record per decision, however many ops: they are one change to whoever reads the journal. What comes over REST is nobody's. */
+function record(room: RoomState, { journal }: Pick<Applied, 'journal'>, userId: string | null): Effect[] {
   if (journal.length === 0) return [];
   room.version += 1;
-  return [{ type: 'journal', record: { kind: 'storage.ops', ops: journal } }];
+  return [{ type: 'journal', record: { kind: 'storage.ops', ops: journal, ...noteChange(room, userId) } }];
 }
 
 function forward({ forwards }: Pick<Applied, 'forwards'>, from: SessionId | null): Effect[] {

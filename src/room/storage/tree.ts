@@ -36,6 +36,8 @@ export interface Storage {
   readonly deletedIds: RecentIds;
   /** Op ids of the last edits of all texts: one text alone forgets too soon when many write in it. */
   readonly textOpIds: RecentIds;
+  /** How many nodes stand for a file, by the file's id. */
+  readonly files: Map<string, number>;
   /** The changes made so far by what runs `atomically`; null when nobody will ask. */
   changes: Change[] | null;
 }
@@ -55,7 +57,15 @@ export interface Change {
 export function emptyStorage(): Storage {
   const root = newNode({ id: ROOT_ID, parent: null, key: '' }, { type: CRDT.OBJECT, data: {} }) as ObjectNode;
   const deletedIds = new RecentIds(DELETED_IDS_MAX);
-  return { root, nodes: new Map([[ROOT_ID, root]]), deletedIds, textOpIds: new RecentIds(TEXT_OP_IDS_MAX), changes: null };
+  const textOpIds = new RecentIds(TEXT_OP_IDS_MAX);
+  return {
+    root,
+    nodes: new Map([[ROOT_ID, root]]),
+    deletedIds,
+    textOpIds,
+    files: new Map(),
+    changes: null,
+  };
 }
 
 /** A root without keys counts as no Storage (supplement 1.4). */
@@ -84,15 +94,28 @@ export function atomically(storage: Storage, work: (changes: readonly Change[]) 
 /** Adds a node at a place that is free. */
 export function insertNode(storage: Storage, place: Place, content: Content): void {
   const node = newNode(place, content);
-  storage.nodes.set(node.id, node);
+  addToTable(storage, node);
   attach(node);
   storage.changes?.push({
     slot: slotOf(node),
     takeBack() {
-      storage.nodes.delete(node.id);
+      removeFromTable(storage, node);
       detach(node);
     },
   });
+}
+
+function addToTable({ nodes, files }: Storage, node: StorageNode): void {
+  nodes.set(node.id, node);
+  if (node.type === CRDT.FILE) files.set(node.data.id, (files.get(node.data.id) ?? 0) + 1);
+}
+
+function removeFromTable({ nodes, files }: Storage, node: StorageNode): void {
+  nodes.delete(node.id);
+  if (node.type !== CRDT.FILE) return;
+  const left = (files.get(node.data.id) ?? 0) - 1;
+  if (left > 0) files.set(node.data.id, left);
+  else files.delete(node.data.id);
 }
 
 /** Removes a node and all below it. A loop, so the depth of the tree does not matter. */
@@ -101,14 +124,14 @@ export function removeSubtree(storage: Storage, top: StorageNode): void {
   const gone = [top];
   for (let at = 0; at < gone.length; at += 1) {
     const node = gone[at]!;
-    storage.nodes.delete(node.id);
+    removeFromTable(storage, node);
     storage.deletedIds.add(node.id);
     if (isParent(node)) for (const child of node.children.values()) gone.push(child);
   }
   storage.changes?.push({
     slot: slotOf(top),
     takeBack() {
-      for (const node of gone) storage.nodes.set(node.id, node);
+      for (const node of gone) addToTable(storage, node);
       attach(top);
     },
   });

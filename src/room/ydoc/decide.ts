@@ -7,6 +7,7 @@
 import { AppError } from '../../base/errors.ts';
 import { asSessionId } from '../../base/ids.ts';
 import { allows } from '../../protocol/permissions.ts';
+import { noteChange } from '../history.ts';
 import { sessionOf } from '../roster.ts';
 import type { Command, DecideContext, Effect, RoomState, Session } from '../shapes.ts';
 import { isHere } from './fit.ts';
@@ -80,7 +81,8 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
   }
   if (journal !== null) {
     room.version += 1;
-    effects.push({ type: 'journal', record: { kind: 'ydoc.update', guid, update: journal } });
+    const author = noteChange(room, session?.userId ?? null);
+    effects.push({ type: 'journal', record: { kind: 'ydoc.update', guid, update: journal, ...author } });
   }
   effects.push({ type: 'reply', value: null, when: 'durable' });
   return effects;

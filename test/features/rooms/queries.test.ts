@@ -156,8 +156,8 @@ describe('one room', () => {
     await db.query(
       sql`insert into journal (stream, version, count, epoch, crc, payload) values (${room.pk}, 1, 1, 1, 0, '\\x00')`,
     );
-    expect(await deleteRoom(db, r('gone'))).toBe(true);
-    expect(await deleteRoom(db, r('gone'))).toBe(false);
+    expect(await deleteRoom(db, r('gone'))).toEqual({ value: true, ownerAt: null }); // its owner holds no lease
+    expect(await deleteRoom(db, r('gone'))).toBeNull();
     expect(
       await db.query(
         sql`select 1 from journal where stream = ${room.pk} union all select 1 from actor_owner where stream = ${room.pk}`,
@@ -170,8 +170,12 @@ describe('one room', () => {
     const { room } = await findOrCreateRoom(db, aRoom('old', fields));
     await claim(db, 'old');
     const renamed = await renameRoom(db, { roomId: r('old'), newRoomId: r('new') });
-    expect(renamed).toEqual({ ...room, id: 'new' });
-    expect((await owners(db)).filter(({ id }) => id === 'new')).toEqual([{ id: 'new', epoch: 2, owner: null }]);
+    expect(renamed.value).toEqual({ ...room, id: 'new' });
+    const [owned] = (await owners(db)).filter(({ id }) => id === 'new');
+    expect(owned).toMatchObject({ epoch: 2, owner: expect.any(String) }); // nobody else may claim it while that one may answer
+    expect(await db.query(sql`select stream, epoch from recalls where incarnation = ${owned!.owner}`)).toEqual([
+      { stream: room.pk, epoch: 2 },
+    ]);
     expect(await findRoom(db, r('old'))).toBeNull();
   });
 
@@ -202,8 +206,10 @@ describe('one room', () => {
       "UNPROCESSABLE_ENTITY Value at key 'fromOrganizationId'",
     );
     expect((await owners(db)).find(({ id }) => id === 'moved')).toMatchObject({ epoch: 1, owner: expect.any(String) });
-    expect(await moveRoom(db, { roomId: r('moved'), from: 'default', to: 'acme' })).toMatchObject({ organizationId: 'acme' });
-    expect((await owners(db)).find(({ id }) => id === 'moved')).toMatchObject({ epoch: 2, owner: null });
+    expect(await moveRoom(db, { roomId: r('moved'), from: 'default', to: 'acme' })).toMatchObject({
+      value: { organizationId: 'acme' },
+    });
+    expect((await owners(db)).find(({ id }) => id === 'moved')).toMatchObject({ epoch: 2, owner: expect.any(String) });
     expect(await refusal(moveRoom(db, { roomId: r('none'), from: 'default', to: 'acme' }))).toContain('ROOM_NOT_FOUND');
   });
 

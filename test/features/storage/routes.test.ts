@@ -10,17 +10,26 @@ const nodes = [
 /** Every change carries a request, by which the room knows it when it comes again. */
 const request = { id: expect.any(String), digest: expect.any(String) };
 const op = { type: 3, id: 'root', data: { a: 1 }, opId: '77:0' };
+/** The files of every room. */
+const UPLOADED = `fl_${'u'.repeat(21)}`;
+const UNKNOWN = `fl_${'n'.repeat(21)}`;
+const looked: (readonly string[])[] = [];
+const findMissingFiles = async (_: string, fileIds: readonly string[]): Promise<string[]> => {
+  looked.push(fileIds);
+  return fileIds.filter((fileId) => fileId !== UPLOADED);
+};
 let door: RecordingDoor;
 let call: Call;
 
 beforeEach(() => {
+  looked.length = 0;
   door = aDoor(['here'], {
     'storage.read': text,
     'storage.initialize': text,
     'storage.nodes': { actor: 77, nodes },
     'storage.send': { ops: [op] },
   });
-  call = callerOf(storageRoutes({ rooms: door, typeKey: 'liveblocksType' }));
+  call = callerOf(storageRoutes({ rooms: door, typeKey: 'liveblocksType', findMissingFiles }));
 });
 const url = '/v2/rooms/here/storage';
 const patch = (json: unknown) => call(`PATCH ${url}/json-patch`, { json });
@@ -177,4 +186,42 @@ test('[RS19] row 78: a missing room is 404 for every one of them', async () => {
   ]) {
     expect(refused(answer)).toBe('404 ROOM_NOT_FOUND The room "none" does not exist.');
   }
+});
+
+describe('files that a change names', () => {
+  const node = (kind: string, data: unknown) => ({ serviceType: kind, data });
+  const file = (id: string) => node('LiveFile', { id, name: 'a', size: 1, mimeType: 'x' });
+  const create = (id: string) => ({ type: 11, id: '9:0', opId: '9:1', parentId: 'root', parentKey: 'f', data: file(id).data });
+
+  test('[RS20] are asked for in one question; with those that are there, the room is asked', async () => {
+    expect((await initialize(node('LiveObject', { a: file(UPLOADED), b: node('LiveList', [file(UPLOADED)]) }))).status).toBe(200);
+    expect((await patch([{ op: 'add', path: '/f', value: { deep: [file(UPLOADED)] } }])).status).toBe(200);
+    expect((await send({ messages: [{ type: 201, ops: [create(UPLOADED)] }] })).status).toBe(200);
+    expect(looked).toEqual([[UPLOADED, UPLOADED], [UPLOADED], [UPLOADED]]);
+    expect(door.asked).toHaveLength(3);
+  });
+
+  test('[RS20] with one that is not, the place is named, and the room is not asked', async () => {
+    const answers = [
+      await initialize(node('LiveObject', { 'a/b': node('LiveList', [file(UPLOADED), file(UNKNOWN)]) })),
+      await patch([
+        { op: 'add', path: '/n', value: 1 },
+        { op: 'replace', path: '/f', value: { deep: file(UNKNOWN) } },
+      ]),
+      await send({ messages: [{ type: 201, ops: [create(UPLOADED), create(UNKNOWN)] }] }),
+    ];
+    expect(answers.map(refused)).toEqual([
+      "422 UNPROCESSABLE_ENTITY Value at key '/data/a~1b/data/1/data/id' names a file that was not uploaded to this room.",
+      `422 INVALID_STORAGE_MUTATION_REQUEST Operation 1 (replace at "/f") failed: no file "${UNKNOWN}" was uploaded to this room. Nothing was changed.`,
+      "422 UNPROCESSABLE_ENTITY Value at key 'messages/1/data/id' names a file that was not uploaded to this room.",
+    ]);
+    expect(door.asked).toEqual([]);
+  });
+
+  test('[RS20] what is no id of a file is not asked for: whoever reads it refuses it', async () => {
+    await patch([{ op: 'add', path: '/f', value: file('fl_\u0000') }]);
+    await patch([{ op: 'add', path: '/f', value: 1 }]);
+    expect(looked).toEqual([]);
+    expect(door.asked).toHaveLength(2);
+  });
 });

@@ -4,6 +4,7 @@ import { AppError } from '../../../src/base/errors.ts';
 import {
   type AdmissionDeps,
   admit,
+  authorize,
   makeTokenVerifier,
   type Shown,
   signToken,
@@ -175,5 +176,55 @@ describe('admission', () => {
     expect(await refusal(enter('public', { type: 'public-key', key: 'pk_2' }))).toContain('INVALID_PUBLIC_KEY');
     expect(await refusal(enter('public', { type: 'none' }))).toContain('MISSING_TOKEN');
     expect(await refusal(enter('', { type: 'public-key', key: 'pk_1' }))).toContain("UNPROCESSABLE_ENTITY Value at key 'roomId'");
+  });
+});
+
+describe('routes for clients', () => {
+  const open: RoomForEntry = { organizationId: 'default', accesses: { ...noAccesses, defaultAccesses: ['*:write'] } };
+  const findRoom = (room: RoomForEntry | null) => async () => room;
+  const user = (perms: Record<string, string[]>) =>
+    ({
+      kind: 'user',
+      token: { ...accessClaimsFor({ userId: 'mia', permissions: perms }, { nowMs: T0, lifetimeMs: 60_000, tokenId: 't' }) },
+    }) as const;
+  const asked = (
+    principal: Parameters<typeof authorize>[0],
+    need: Parameters<typeof authorize>[1],
+    room: RoomForEntry | null = open,
+    roomId = 'a',
+  ) => refusal(authorize(principal, need, { params: { roomId }, findRoom: findRoom(room) }));
+  const LACKS = (need: string) => `UNAUTHORIZED_ROOM_ACCESS The user lacks the permission ${need} on this room.`;
+
+  test('[TK43] ask for a right on the room of their path: of the token, or of the room for the public key', async () => {
+    for (const need of ['room:read', 'storage:read', 'storage:write', 'comments:write'] as const) {
+      expect(await asked(user({ a: ['*:write'] }), need)).toBe('accepted');
+      expect(await asked({ kind: 'public' }, need)).toBe('accepted');
+    }
+    const writesNoStorage = user({ a: ['*:write', 'storage:read'] });
+    expect(await asked(writesNoStorage, 'storage:read')).toBe('accepted');
+    expect(await asked(writesNoStorage, 'storage:write')).toBe(LACKS('storage:write'));
+    expect(await asked(user({ b: ['*:write'] }), 'storage:read')).toBe(
+      'UNAUTHORIZED_ROOM_ACCESS The user has no access to this room.',
+    );
+    const closed = { ...open, accesses: noAccesses };
+    expect(await asked({ kind: 'public' }, 'storage:read', closed)).toContain('UNAUTHORIZED_ROOM_ACCESS');
+    const reads = { ...open, accesses: { ...noAccesses, usersAccesses: { mia: ['*:read'] } } };
+    const { token } = { token: { ...idClaimsFor({ userId: 'mia' }, { nowMs: T0, lifetimeMs: 60_000, tokenId: 't' }) } };
+    expect(await asked({ kind: 'user', token }, 'storage:read', reads)).toBe('accepted');
+    expect(await asked({ kind: 'user', token }, 'storage:write', reads)).toBe(LACKS('storage:write'));
+  });
+
+  test('[TK43] a room of another organisation is not there; one that is not there is for the route to miss', async () => {
+    const elsewhere = { ...open, organizationId: 'acme' };
+    for (const principal of [user({ a: ['*:write'] }), { kind: 'public' } as const])
+      expect(await asked(principal, 'storage:read', elsewhere)).toBe('ROOM_NOT_FOUND The room "a" does not exist.');
+    expect(await asked(user({ a: ['*:write'] }), 'storage:read', null)).toBe('accepted');
+    expect(await asked({ kind: 'public' }, 'storage:read', null)).toContain('ROOM_NOT_FOUND');
+    expect(await asked(user({ a: ['*:write'] }), 'storage:read', open, '__proto__')).toContain("Value at key 'roomId'");
+  });
+
+  test('[TK44] what is personal is for any user, and not for the public key', async () => {
+    expect(await asked(user({ b: ['*:read'] }), 'personal:write', null)).toBe('accepted');
+    expect(await asked({ kind: 'public' }, 'personal:read')).toContain('UNAUTHORIZED_ROOM_ACCESS');
   });
 });

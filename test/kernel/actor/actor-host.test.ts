@@ -25,6 +25,9 @@ class Recorder implements Actor<string> {
   drop(): void {
     this.heard.push('drop');
   }
+  recall({ stream }: { stream: number }): void {
+    this.heard.push(`recall ${stream}`);
+  }
   suspend(): void {
     this.heard.push('suspend');
   }
@@ -51,21 +54,29 @@ interface Load {
   lose(): void;
 }
 
-function aHost(waitingMax = 10): { host: ActorHost<string>; loads: Load[]; clock: ManualClock; errors: unknown[] } {
+function aHost(waitingMax = 10): {
+  host: ActorHost<string>;
+  loads: Load[];
+  clock: ManualClock;
+  errors: unknown[];
+  untold: string[];
+} {
   const clock = manualClock();
   const loads: Load[] = [];
   const errors: unknown[] = [];
+  const untold: string[] = [];
   const host = new ActorHost<string>({
     clock,
     waitingMax,
     onError: (error) => errors.push(error),
+    onUntold: (_, command) => untold.push(command),
     load: (key, onLost) =>
       new Promise((resolve, reject) => {
         const actor = new Recorder();
         loads.push({ key, actor, ready: () => resolve(actor), fail: reject, lose: onLost });
       }),
   });
-  return { host, loads, clock, errors };
+  return { host, loads, clock, errors, untold };
 }
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -253,4 +264,23 @@ test('[AH14] without a lease actors are kept and those that load are dropped; wi
   await settled();
   clock.advance(1_000);
   expect(actor.heard).toEqual(['1', 'suspend', 'resume', 'resume', 'tick', 'tick']); // and not a third time
+});
+
+test('[AH16] a recall reaches all actors, and drops those that load: they may have been claimed before it', async () => {
+  const { host, loads } = aHost();
+  const [ready, loading] = [host.ask('a', '1'), host.ask('b', '1')];
+  loads[0]!.ready();
+  await ready;
+  host.recall([{ stream: 7, epoch: 3 }]);
+  await expect(loading).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+  expect(loads[0]!.actor.heard).toEqual(['1', 'recall 7']);
+});
+
+test('[AH17] what was told to an actor that then could not be loaded is reported as unheard', async () => {
+  const { host, loads, untold } = aHost();
+  const asked = host.ask('a', 'join');
+  expect(host.tell('a', 'lost')).toBe(true);
+  loads[0]!.fail(new Error('owned by another'));
+  await expect(asked).rejects.toThrow();
+  expect(untold).toEqual(['lost']);
 });

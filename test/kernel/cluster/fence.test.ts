@@ -92,6 +92,7 @@ async function soak({ takeovers, mutate }: { takeovers: number; mutate: (text: s
     log: silentLog,
     address: asWorkerAddress('test:1'),
     onLapsed: () => undefined,
+    onRecalled: () => undefined,
   };
   const ownership = await SqlOwnership.register(deps);
   const contests = Array.from({ length: STREAMS }, async () => {

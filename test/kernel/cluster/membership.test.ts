@@ -31,6 +31,7 @@ async function aWorker() {
     log: silentLog,
     address: asWorkerAddress('test:1'),
     onLapsed: () => (lapses += 1),
+    onRecalled: () => undefined,
   });
   return { membership, clock, heard, held, database, lapses: () => lapses };
 }
@@ -77,4 +78,26 @@ test('[MB3] a worker can leave while the database is away: its lease ends by its
   clock.advance(10_000);
   await settled();
   expect(heard).toHaveLength(count);
+});
+
+test('[MB4] a lease that is over before it is in use, because the database took so long, is followed by another', async () => {
+  const { membership, clock, database, held, lapses } = await aWorker();
+  database.mode = 'holds';
+  clock.advance(LEASE.servesForMs);
+  await settled();
+  held.shift()!(); // the lease is there; its former name is not given up yet
+  await settled();
+  clock.advance(LEASE.servesForMs);
+  await settled();
+  for (; held.length > 1; await settled()) held.pop()!(); // whatever was begun after that comes first
+  held.shift()!();
+  database.mode = 'answers';
+  await settled();
+  expect(membership.isStanding).toBe(true);
+  for (let second = 0; second < 10; second += 1) {
+    clock.advance(1_000);
+    await settled();
+  }
+  expect(membership.isStanding).toBe(true);
+  expect(lapses()).toBe(1);
 });

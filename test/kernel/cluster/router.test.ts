@@ -47,6 +47,7 @@ function aCluster(...names: string[]) {
           isIdle: () => false,
           drop: () => undefined,
           suspend: () => undefined,
+          recall: () => undefined,
           resume: async () => 'resumed' as const,
           stop: async () => void owners.delete(key),
         };

@@ -4,6 +4,7 @@ import { systemClock, systemRandom } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
 import { asWorkerAddress } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
+import type { Recall } from '../../../src/kernel/cluster/ownership.ts';
 import { SqlOwnership } from '../../../src/kernel/cluster/sql-ownership.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlJournal } from '../../../src/kernel/persistence/sql-journal.ts';
@@ -24,11 +25,13 @@ interface Worker {
   readonly ownership: SqlOwnership;
   readonly clock: ManualClock;
   readonly lapses: { count: number };
+  readonly recalls: Recall[];
 }
 
 async function aWorker(through: Sql = db): Promise<Worker> {
   const clock = manualClock();
   const lapses = { count: 0 };
+  const recalls: Recall[] = [];
   const onLapsed = (): void => void lapses.count++;
   const ownership = await SqlOwnership.register({
     db: through,
@@ -37,9 +40,10 @@ async function aWorker(through: Sql = db): Promise<Worker> {
     log: silentLog,
     address: asWorkerAddress('test:1'),
     onLapsed,
+    onRecalled: (some) => void recalls.push(...some),
   });
   workers.push(ownership);
-  return { ownership, clock, lapses };
+  return { ownership, clock, lapses, recalls };
 }
 
 interface Renewals {
@@ -243,3 +247,18 @@ async function untilBlocked(): Promise<void> {
   const blocked = sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
   while ((await db.query(blocked)).length === 0);
 }
+
+test('[OW13] with each renewal a worker hears which of its actors were taken from it, until it has let them go', async () => {
+  const watched = renewals();
+  const { ownership, clock, recalls } = await aWorker(watched.db);
+  const stream = await aStream(db);
+  const taken = sql`insert into recalls (incarnation, stream, epoch) values (${ownership.incarnation}, ${stream}, 7)`;
+  await db.query(taken);
+  const gone = async (): Promise<boolean> =>
+    (await db.query(sql`select 1 from recalls where incarnation = ${ownership.incarnation}`)).length === 0;
+  const { done } = watched.next();
+  clock.advance(1_000);
+  await done;
+  expect(recalls).toEqual([{ stream, epoch: 7 }]);
+  await expect.poll(gone).toBe(true);
+});

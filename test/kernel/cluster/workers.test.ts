@@ -21,7 +21,7 @@ function someWorkers(self: WorkerEntry | null = entry('me')) {
   return { clock, seen, workers };
 }
 
-test('[WK1] draining workers and those under suspicion take no rooms; suspicion ends after 5 s', async () => {
+test('[WK1] draining workers and those under suspicion take no rooms; suspicion ends after 5 s, or with an answer', async () => {
   const { clock, seen, workers } = someWorkers();
   seen.heartbeat = async () => [entry('me'), entry('a'), entry('b', { draining: true })];
   await workers.beat();
@@ -32,6 +32,9 @@ test('[WK1] draining workers and those under suspicion take no rooms; suspicion 
   clock.advance(4_999);
   expect(workers.candidates).toHaveLength(1);
   clock.advance(1);
+  expect(workers.candidates).toHaveLength(2);
+  workers.suspect(asWorkerAddress('a:1'));
+  workers.trust(asWorkerAddress('a:1'));
   expect(workers.candidates).toHaveLength(2);
 });
 

@@ -79,9 +79,24 @@ const routes = [
       method: 'PUT',
       path: '/v2/files/:partNumber',
       params: Type.Object({ partNumber: Type.Integer({ minimum: 1 }) }),
-      body: stream(),
+      body: stream({ bytesMax: 20 }),
       reply: bytes('text/plain'),
       handle: ({ body }) => body,
+    }),
+    deps,
+  ),
+  bindRoute(
+    route({
+      ...facts,
+      method: 'PUT',
+      path: '/v2/counted',
+      body: stream({ bytesMax: 20 }),
+      reply: Type.Number(),
+      async handle({ body }) {
+        let came = 0;
+        for await (const piece of body) came += piece.byteLength;
+        return came;
+      },
     }),
     deps,
   ),
@@ -285,6 +300,10 @@ test('[RT22] a body of exactly its bound passes, one byte more is a 413; bounds 
   const room = (length: number) => JSON.stringify({ id: 'x'.repeat(length - 9) });
   expect((await call(api, 'POST /v2/rooms', { headers: secret, body: room(1_000) })).status).toBe(200);
   expect((await call(api, 'POST /v2/rooms', { headers: secret, body: room(1_001) })).status).toBe(413);
+  expect((await call(api, 'PUT /v2/counted', { body: new Uint8Array(20) })).value).toBe(20);
+  expect((await call(api, 'PUT /v2/counted', { body: new Uint8Array(21) })).status).toBe(413);
+  const announced = { headers: { 'content-length': '21' }, body: new Uint8Array() };
+  expect((await call(api, 'PUT /v2/counted', announced)).status).toBe(413);
 });
 
 test('[RT23] replies: JSON with its type, nothing where nothing is promised, bytes, streams, headers of a route', async () => {
@@ -384,6 +403,7 @@ test('[RT29] /openapi.json describes the very routes, open to all', async () => 
       '/v2/rooms',
       '/v2/rooms/{roomId}/ydoc',
       '/v2/files/{partNumber}',
+      '/v2/counted',
       '/v2/events',
       '/v2/fail/{code}',
       '/v2/c/rooms/{roomId}',

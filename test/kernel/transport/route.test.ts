@@ -32,7 +32,7 @@ test('[RT30] a handler is typed by the schemas beside it (the compiler is the te
   });
   route({
     ...facts,
-    body: stream(),
+    body: stream({ bytesMax: 20 }),
     reply: empty(204),
     handle: ({ body }) => void expectTypeOf(body).toEqualTypeOf<AsyncIterable<Uint8Array>>(),
   });

@@ -9,7 +9,7 @@ import { silentLog } from '../../../src/base/observe.ts';
 import { readSettings } from '../../../src/config.ts';
 import { findOwnerAddress } from '../../../src/features/rooms/queries.ts';
 import { preferredWorker } from '../../../src/kernel/cluster/placement.ts';
-import { freePort } from './free-port.ts';
+import { quietPorts } from './free-port.ts';
 import { openFront } from './front.ts';
 
 export interface TestCluster {
@@ -32,8 +32,11 @@ export interface ClusterSettings extends Readonly<Record<string, string>> {
 }
 
 export async function startCluster(settings: ClusterSettings): Promise<TestCluster> {
-  const places: Place[] = [];
-  for (let index = 0; index < WORKERS; index += 1) places.push({ port: await freePort(), busPort: await freePort() });
+  const first = await quietPorts(2 * WORKERS); // bound only once the services behind them have answered
+  const places = Array.from(
+    { length: WORKERS },
+    (_, index): Place => ({ port: first + 2 * index, busPort: first + 2 * index + 1 }),
+  );
   const url = `http://127.0.0.1:${settings.PORT}`;
   const apps = await Promise.all(
     places.map(({ port, busPort }) =>

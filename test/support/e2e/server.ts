@@ -16,7 +16,7 @@ import { aRedisPrefix, useRedis } from '../redis.ts';
 import { s3Settings } from '../s3.ts';
 import { services } from '../services.ts';
 import { startCluster } from './cluster.ts';
-import { freePort } from './free-port.ts';
+import { quietPorts } from './free-port.ts';
 
 export interface TestServer {
   /** Origin, without a slash at its end. */
@@ -66,7 +66,7 @@ async function ownServer(settings: Readonly<Record<string, string>>): Promise<Te
   const folder = await mkdtemp(join(tmpdir(), 'atrium-e2e-'));
   const database = await usePostgres().database();
   const own = { secretKey: `sk_${randomBytes(16).toString('hex')}`, publicKey: `pk_${randomBytes(16).toString('hex')}` };
-  const port = await freePort();
+  const port = await quietPorts(1);
   const all = {
     HOST: '127.0.0.1',
     PORT: String(port),

@@ -12,8 +12,17 @@ export function mark(id: string): string {
   return `«${id}»`;
 }
 
+/** Also those that another one was typed into: nothing is lost of such a one, it is only not where it was meant. */
 export function marksIn(text: string): string[] {
-  return Array.from(text.matchAll(/«([^«»]*)»/g), ([, id]) => id!);
+  const ids: string[] = [];
+  for (let rest = text, size = -1; rest.length !== size; ) {
+    size = rest.length;
+    rest = rest.replace(/«([^«»]*)»/g, (_, id: string) => {
+      ids.push(id);
+      return '';
+    });
+  }
+  return ids;
 }
 
 /** `ballast`: strings that only make the room large. */

@@ -117,7 +117,9 @@ export class RawWriter implements Writer {
       this.#snapshot = { nodes: [], askedMs: performance.now() };
       this.#send({ type: CODE.presence, targetActor: -1, data: { written: this.#written } });
       this.#send({ type: CODE.fetchStorage });
-    } else if (message.type === CODE.storageChunk) this.#snapshot?.nodes.push(...message.nodes);
+    } else if (message.type === CODE.userJoined)
+      this.#send({ type: CODE.presence, targetActor: message.actor, data: { written: this.#written } });
+    else if (message.type === CODE.storageChunk) this.#snapshot?.nodes.push(...message.nodes);
     else if (message.type === CODE.storageEnd) this.#snapshotIsHere();
     else if (message.type === CODE.storageOps) for (const op of message.ops as Message[]) this.#hearOp(op);
     else if (message.type === CODE.rejected) this.faults.push(`rejected: ${JSON.stringify(message)}`);

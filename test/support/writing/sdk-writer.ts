@@ -58,9 +58,9 @@ export class SdkWriter implements Writer {
     return this.#root.toJSON();
   }
 
-  /** How many it sees in the room, itself included. */
-  get attendance(): number {
-    return this.#room.getOthers().length + 1;
+  /** Of everybody it sees in the room, itself included, the user id. */
+  get attendance(): string[] {
+    return [...this.#room.getOthers(), this.#room.getSelf()].map((user) => String(user?.id));
   }
 
   leave(): void {

@@ -1,0 +1,244 @@
+/**
+ * The endpoints of version history, for back ends (contract, Version history) and for clients (protocol 7.2). Only making a version asks the room;
+ * all else is read where versions are kept.
+ */
+import { isoFromMs } from '../../base/clock.ts';
+import type { RequestKey, RoomId } from '../../base/ids.ts';
+import { type BoundRoute, bindRoute, bytes, empty, routeFor } from '../../kernel/transport/route.ts';
+import { checkRoomId } from '../../protocol/names.ts';
+import { decodeVersion, type VersionBody } from '../../room/history-body.ts';
+import type { RoomDoor } from '../../room/shapes.ts';
+import {
+  deleteVersion,
+  findRoomPk,
+  LISTED_MAX,
+  listVersions,
+  listVersionsSince,
+  readVersion,
+  type VersionRow,
+  type VersionStore,
+} from './queries.ts';
+import { checkSince, checkVersionId, cursorAfter, noVersion, positionAt } from './rules.ts';
+import {
+  CreatedVersion,
+  GuidQuery,
+  ListQuery,
+  RoomParams,
+  SinceQuery,
+  type VersionDocument,
+  VersionList,
+  VersionPage,
+  VersionParams,
+} from './shapes.ts';
+
+export interface VersionsDeps extends VersionStore {
+  readonly rooms: RoomDoor;
+  nowMs(): number;
+}
+
+const route = routeFor<VersionsDeps>();
+const tag = 'Version history';
+/** Two zero bytes: an update that says nothing. */
+const EMPTY_UPDATE = Uint8Array.of(0, 0);
+const ROOT_GUID = '';
+
+const listed = { path: '/v2/rooms/:roomId/versions', needs: 'secret', tag, params: RoomParams } as const;
+const listedForClients = { ...listed, path: '/v2/c/rooms/:roomId/versions' } as const;
+const one = { path: '/v2/rooms/:roomId/versions/:versionId', needs: 'secret', tag, params: VersionParams } as const;
+const oneForClients = { ...one, path: '/v2/c/rooms/:roomId/versions/:versionId' } as const;
+const NO_ROOM = ['ROOM_NOT_FOUND'] as const;
+const NO_VERSION = ['ROOM_NOT_FOUND', 'RESOURCE_NOT_FOUND'] as const;
+
+export const listVersionsRoute = route({
+  ...listed,
+  method: 'GET',
+  summary: 'List the versions of a room, newest first',
+  query: ListQuery,
+  reply: VersionPage,
+  refuses: NO_ROOM,
+  async handle({ params, query }, { db }) {
+    const roomId = checkRoomId(params.roomId, 'roomId');
+    const after = query.cursor === undefined ? null : positionAt(query.cursor);
+    const roomPk = await findRoomPk(db, roomId);
+    const found = await listVersions(db, { roomPk, after, limit: query.limit + 1 }); // one more tells whether another page follows
+    const page = found.slice(0, query.limit);
+    const last = found.length > query.limit ? page.at(-1) : undefined;
+    return { nextCursor: last === undefined ? null : cursorAfter(positionOf(last)), data: page.map(documentOf) };
+  },
+});
+
+export const createVersionRoute = route({
+  ...listed,
+  method: 'POST',
+  summary: 'Make a version: Storage and all Yjs documents as they are now',
+  once: 'room',
+  reply: CreatedVersion,
+  refuses: NO_ROOM,
+  async handle({ params, once }, { rooms }) {
+    return create(rooms, checkRoomId(params.roomId, 'roomId'), once);
+  },
+});
+
+export const getVersionYdocRoute = route({
+  ...one,
+  path: '/v2/rooms/:roomId/versions/:versionId/yjs',
+  method: 'GET',
+  summary: 'Get a Yjs document of a version as one update',
+  query: GuidQuery,
+  reply: bytes('application/octet-stream'),
+  refuses: NO_VERSION,
+  async handle({ params, query }, deps) {
+    return ydocIn(await bodyOf(params, deps), query.guid);
+  },
+});
+
+export const deleteVersionRoute = route({
+  ...one,
+  method: 'DELETE',
+  summary: 'Delete a version for good',
+  once: 'transaction',
+  reply: empty(204),
+  refuses: NO_VERSION,
+  async handle({ params }, deps) {
+    await remove(params, deps);
+  },
+});
+
+export const listForClientsRoute = route({
+  ...listedForClients,
+  method: 'GET',
+  needs: 'storage:read',
+  summary: `For the SDK: the newest ${LISTED_MAX} versions of a room`,
+  reply: VersionList,
+  refuses: NO_ROOM,
+  async handle({ params }, { db, nowMs }) {
+    const roomId = checkRoomId(params.roomId, 'roomId');
+    const requestedAt = isoFromMs(nowMs()); // before anything is read: what comes later is in the next answer
+    const roomPk = await findRoomPk(db, roomId);
+    const found = await listVersions(db, { roomPk, after: null, limit: LISTED_MAX });
+    return { versions: found.map(documentOf), meta: { requestedAt } };
+  },
+});
+
+export const listSinceRoute = route({
+  ...listedForClients,
+  path: '/v2/c/rooms/:roomId/versions/delta',
+  method: 'GET',
+  needs: 'storage:read',
+  summary: 'For the SDK: the versions made since it asked last, and perhaps some before',
+  query: SinceQuery,
+  reply: VersionList,
+  refuses: NO_ROOM,
+  async handle({ params, query }, { db, nowMs }) {
+    const roomId = checkRoomId(params.roomId, 'roomId');
+    const sinceMs = checkSince(query.since);
+    const requestedAt = isoFromMs(nowMs());
+    const found = await listVersionsSince(db, { roomPk: await findRoomPk(db, roomId), sinceMs });
+    return { versions: found.map(documentOf), meta: { requestedAt } };
+  },
+});
+
+export const createForClientsRoute = route({
+  ...listedForClients,
+  method: 'POST',
+  needs: 'storage:write',
+  summary: 'For the SDK: make a version',
+  once: 'room',
+  reply: CreatedVersion,
+  refuses: NO_ROOM,
+  async handle({ params, once }, { rooms }) {
+    return create(rooms, checkRoomId(params.roomId, 'roomId'), once);
+  },
+});
+
+export const getStorageForClientsRoute = route({
+  ...oneForClients,
+  path: '/v2/c/rooms/:roomId/versions/:versionId/storage',
+  method: 'GET',
+  needs: 'storage:read',
+  summary: 'For the SDK: the Storage of a version, a line for each node, the root first',
+  reply: bytes('application/x-ndjson'),
+  refuses: NO_VERSION,
+  async handle({ params }, deps) {
+    return (await bodyOf(params, deps)).storage;
+  },
+});
+
+export const getYdocForClientsRoute = route({
+  ...oneForClients,
+  path: '/v2/c/rooms/:roomId/versions/:versionId/yjs',
+  method: 'GET',
+  needs: 'storage:read',
+  summary: 'For the SDK: a Yjs document of a version as one update',
+  query: GuidQuery,
+  reply: bytes('application/octet-stream'),
+  refuses: NO_VERSION,
+  async handle({ params, query }, deps) {
+    return ydocIn(await bodyOf(params, deps), query.guid);
+  },
+});
+
+export const deleteForClientsRoute = route({
+  ...oneForClients,
+  method: 'DELETE',
+  needs: 'storage:write',
+  summary: 'For the SDK: delete a version for good',
+  once: 'transaction',
+  reply: empty(204),
+  refuses: NO_VERSION,
+  async handle({ params }, deps) {
+    await remove(params, deps);
+  },
+});
+
+export function versionRoutes(deps: VersionsDeps): BoundRoute[] {
+  return [
+    bindRoute(listVersionsRoute, deps),
+    bindRoute(createVersionRoute, deps),
+    bindRoute(getVersionYdocRoute, deps),
+    bindRoute(deleteVersionRoute, deps),
+    bindRoute(listForClientsRoute, deps),
+    bindRoute(listSinceRoute, deps),
+    bindRoute(createForClientsRoute, deps),
+    bindRoute(getStorageForClientsRoute, deps),
+    bindRoute(getYdocForClientsRoute, deps),
+    bindRoute(deleteForClientsRoute, deps),
+  ];
+}
+
+interface VersionPath {
+  readonly roomId: string;
+  readonly versionId: string;
+}
+
+async function create(
+  rooms: RoomDoor,
+  roomId: RoomId,
+  once: { readonly request?: RequestKey },
+): Promise<{ data: { id: string } }> {
+  return { data: (await rooms.ask(roomId, { type: 'history.keep', ...once })) as { id: string } };
+}
+
+async function bodyOf({ roomId, versionId }: VersionPath, deps: VersionsDeps): Promise<VersionBody> {
+  const checked = checkRoomId(roomId, 'roomId');
+  const roomPk = await findRoomPk(deps.db, checked);
+  return decodeVersion(await readVersion(deps, { roomPk, id: checkVersionId(versionId) }));
+}
+
+async function remove({ roomId, versionId }: VersionPath, { db }: VersionsDeps): Promise<void> {
+  const checked = checkRoomId(roomId, 'roomId');
+  const roomPk = await findRoomPk(db, checked);
+  if (!(await deleteVersion(db, { roomPk, id: checkVersionId(versionId) }))) throw noVersion(versionId);
+}
+
+function ydocIn({ ydocs }: VersionBody, guid = ROOT_GUID): Uint8Array {
+  return ydocs.get(guid) ?? EMPTY_UPDATE;
+}
+
+function documentOf({ id, createdAt, authors }: VersionRow): VersionDocument {
+  return { id, createdAt, authors: authors.map((author) => ({ id: author })) };
+}
+
+function positionOf({ createdAt, pk }: VersionRow): { createdAtMs: number; pk: number } {
+  return { createdAtMs: Date.parse(createdAt), pk };
+}

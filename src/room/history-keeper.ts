@@ -1,0 +1,152 @@
+/**
+ * Has versions of a room's history kept, once all that is in them is durable, and tells the room how that went; asks for one by itself when the
+ * settings want it. It knows neither tables nor blobs.
+ *
+ * A room that goes on changing has a version every so many seconds. What was in none when the room fell asleep is taken when it wakes, before
+ * anything else changes.
+ */
+import type { Clock } from '../base/clock.ts';
+import { AppError } from '../base/errors.ts';
+import type { Log } from '../base/observe.ts';
+import type { Answer, Gated } from './gate.ts';
+import { hasUnkeptChanges, type TakenVersion } from './history.ts';
+import type { Command, RoomState } from './shapes.ts';
+
+/** A version as it is to be kept; the epoch is that of the owner who took it. */
+export interface KeptVersion extends Pick<TakenVersion, 'id' | 'atMs' | 'authors' | 'body'> {
+  readonly stream: number;
+  readonly epoch: number;
+}
+
+/**
+ * Keeps a version for good; one of this id that is there already stays as it is. `fenced`: another owner rules the room, nothing was kept.
+ * @throws AppError BLOBS_UNAVAILABLE when nothing was kept; DATABASE_UNAVAILABLE when that is not known.
+ */
+export type KeepVersion = (version: KeptVersion) => Promise<'kept' | 'fenced'>;
+
+export interface HistoryKeeperDeps {
+  readonly room: RoomState;
+  /** Read anew for each version: the epoch changes when the room is claimed again. */
+  readonly ground: () => { readonly stream: number; readonly epoch: number };
+  readonly keepVersion: KeepVersion;
+  /** The time between two versions that nobody asks for; 0 for none. */
+  readonly autoVersionMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Runs it once all that is decided so far is in the journal. */
+  readonly whenDurable: (gated: Gated) => void;
+  /** Has the room decide. @throws AppError its refusal */
+  readonly act: (command: Command) => Promise<unknown>;
+  /** The room has another owner. */
+  readonly onFenced: () => void;
+}
+
+interface UnderWay {
+  readonly answers: Answer[];
+  /** Never rejects. */
+  readonly end: Promise<void>;
+}
+
+/** After one that failed, the next is not tried before; twice as long each time. Only for those that nobody asks for. */
+const AGAIN_FIRST_MS = 5_000;
+const AGAIN_MS_MAX = 300_000;
+
+export class HistoryKeeper {
+  readonly #deps: HistoryKeeperDeps;
+  readonly #underWay = new Map<string, UnderWay>();
+  /** What the room could not be told while it was suspended or overloaded. */
+  #untold: Command[] = [];
+  /** When a change was first seen that is in no version; null while there is none. */
+  #changedSinceMs: number | null;
+  #notBeforeMs = 0;
+  #failures = 0;
+
+  constructor(deps: HistoryKeeperDeps) {
+    this.#deps = deps;
+    this.#changedSinceMs = hasUnkeptChanges(deps.room.history) ? 0 : null;
+  }
+
+  get isBusy(): boolean {
+    return this.#underWay.size > 0 || this.#untold.length > 0;
+  }
+
+  /** Answers with the id once it is kept; asked for a version that is on its way, waits with those who asked before. */
+  keep(version: TakenVersion, answer: Answer | null): void {
+    const { id } = version;
+    const underWay = this.#underWay.get(id) ?? { answers: [], end: this.#begin(version) };
+    this.#underWay.set(id, underWay);
+    if (answer !== null) underWay.answers.push(answer);
+  }
+
+  /** Resolves when nothing is on its way any more. */
+  async rest(): Promise<void> {
+    await Promise.all(Array.from(this.#underWay.values(), ({ end }) => end));
+  }
+
+  tick(nowMs: number): void {
+    for (const command of this.#untold.splice(0)) void this.#tell(command);
+    if (this.#isDue(nowMs)) void this.#keepUnasked();
+  }
+
+  #isDue(nowMs: number): boolean {
+    const { autoVersionMs, room } = this.#deps;
+    if (autoVersionMs === 0) return false;
+    this.#changedSinceMs = hasUnkeptChanges(room.history) ? (this.#changedSinceMs ?? nowMs) : null;
+    if (this.#changedSinceMs === null || this.isBusy || nowMs < this.#notBeforeMs) return false;
+    return nowMs - Math.max(this.#changedSinceMs, room.history.keptAtMs) >= autoVersionMs;
+  }
+
+  async #keepUnasked(): Promise<void> {
+    const { clock, log, room } = this.#deps;
+    try {
+      await this.#deps.act({ type: 'history.keep' });
+      this.#failures = 0;
+    } catch (error) {
+      this.#notBeforeMs = clock.nowMs() + Math.min(AGAIN_MS_MAX, AGAIN_FIRST_MS * 2 ** this.#failures);
+      this.#failures += 1;
+      log.warn({ err: error, roomId: room.id }, 'automatic version not kept');
+    }
+  }
+
+  async #begin(version: TakenVersion): Promise<void> {
+    const { id } = version;
+    const error = await this.#store(version).then(
+      () => null,
+      (reason: unknown) => this.#asRefusal(reason),
+    );
+    const answers = this.#underWay.get(id)?.answers ?? [];
+    this.#underWay.delete(id);
+    const told = this.#tell({ type: 'history.settle', id, outcome: error === null ? 'kept' : 'not kept' });
+    for (const answer of answers) {
+      if (error === null) answer.resolve({ id });
+      else answer.reject(error);
+    }
+    await told;
+  }
+
+  async #store({ id, atMs, authors, body }: TakenVersion): Promise<void> {
+    const { whenDurable, ground, keepVersion } = this.#deps;
+    await new Promise<void>((resolve, reject) => whenDurable({ release: resolve, refuse: reject, bytes: body.length }));
+    const { stream, epoch } = ground();
+    const outcome = await keepVersion({ id, atMs, authors, body, stream, epoch });
+    if (outcome === 'kept') return;
+    this.#deps.onFenced();
+    throw new AppError('ROOM_MOVED');
+  }
+
+  /** A room that is lost needs not hear of it: its next owner finds no such version on its way. */
+  async #tell(command: Command): Promise<void> {
+    try {
+      await this.#deps.act(command);
+    } catch (error) {
+      if (!(error instanceof AppError)) this.#deps.log.error({ err: error, roomId: this.#deps.room.id }, 'version not settled');
+      else if (error.code !== 'ROOM_MOVED') this.#untold.push(command);
+    }
+  }
+
+  #asRefusal(reason: unknown): AppError {
+    if (reason instanceof AppError) return reason;
+    this.#deps.log.error({ err: reason, roomId: this.#deps.room.id }, 'version not kept');
+    return new AppError('INTERNAL_SERVER_ERROR');
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Versions of the history: Storage and all Yjs documents of one moment, kept for people to look at and to go back to.
+ *
+ * Here is what a room knows of them: who changed something that is in none yet, and which are on their way to be kept. Where they are kept
+ * it does not know; the shell tells it how that went (`history-keeper.ts`).
+ */
+import { AppError } from '../base/errors.ts';
+import type { RequestKey } from '../base/ids.ts';
+import { sha256Base64 } from '../base/sha256.ts';
+import { encodeVersion } from './history-body.ts';
+import type { Command, DecideContext, Effect, RoomState } from './shapes.ts';
+
+export interface History {
+  /** Who changed something that is in no version yet, and not on its way into one. */
+  authors: Set<string>;
+  /** The room's version at the last change of Storage or of a Yjs document. */
+  changedAt: number;
+  /** The room's version that the newest kept one is of, and when that was; 0 when there was none. */
+  keptUpTo: number;
+  keptAtMs: number;
+  /** On their way, by id. */
+  readonly taken: Map<string, TakenVersion>;
+}
+
+/** A version as it was decided, before it is kept. */
+export interface TakenVersion {
+  readonly id: string;
+  readonly request: RequestKey | null;
+  /** The room's version. */
+  readonly version: number;
+  readonly atMs: number;
+  readonly authors: readonly string[];
+  readonly body: Uint8Array;
+}
+
+/** Users that a version names; of a crowd the first. Every snapshot of the room carries them. */
+export const AUTHORS_MAX = 1_000;
+/** Versions of one room on their way at a time, and the memory they may hold before another one is refused. */
+export const TAKEN_MAX = 100;
+export const TAKEN_BYTES_MAX = 64 * 1024 * 1024;
+
+const NOBODY = {} as const;
+
+type Keep = Extract<Command, { type: 'history.keep' }>;
+type Settle = Extract<Command, { type: 'history.settle' }>;
+
+export function emptyHistory(): History {
+  return { authors: new Set(), changedAt: 0, keptUpTo: 0, keptAtMs: 0, taken: new Map() };
+}
+
+/**
+ * Notes a change of a document that the room's version counts already. Returns what its journal record must carry: the user, when this is the
+ * first change since the last version, so that all later ones cost a look-up.
+ */
+export function noteChange({ history, version }: RoomState, userId: string | null): { readonly author?: string } {
+  history.changedAt = version;
+  if (userId === null || history.authors.has(userId) || history.authors.size >= AUTHORS_MAX) return NOBODY;
+  history.authors.add(userId);
+  return { author: userId };
+}
+
+/** Notes such a change again, from its record. */
+export function replayChange({ history, version }: RoomState, author: string | undefined): void {
+  history.changedAt = version;
+  if (author !== undefined) history.authors.add(author);
+}
+
+/** All who are in no version that is kept; what is on its way may still fail. */
+export function unkeptAuthors({ authors, taken }: History): string[] {
+  const all = new Set<string>();
+  for (const version of taken.values()) for (const author of version.authors) all.add(author);
+  for (const author of authors) all.add(author);
+  return [...all];
+}
+
+export function hasUnkeptChanges({ changedAt, keptUpTo }: History): boolean {
+  return changedAt > keptUpTo;
+}
+
+/** The same for the same request: one that comes again after a crash finds what it made. */
+export function versionIdOf({ id }: RequestKey): string {
+  return `vh_${id.slice(0, ID_LENGTH)}`;
+}
+
+const ID_LENGTH = 21;
+
+/**
+ * Takes a version; the reply is the shell's, once it is kept. A request that comes again meanwhile waits for the same one. It is remembered when
+ * the version is kept, not before: what was not kept is made anew.
+ * @throws AppError ROOM_OVERLOADED when too many are on their way; IDEMPOTENCY_KEY_REUSED
+ */
+export function decideHistoryKeep(room: RoomState, command: Keep, ctx: DecideContext): Effect[] {
+  const { history } = room;
+  const request = command.request ?? null;
+  const id = request === null ? ownId(room) : versionIdOf(request);
+  const underWay = history.taken.get(id);
+  if (underWay !== undefined) {
+    if (underWay.request?.digest !== request?.digest) throw new AppError('IDEMPOTENCY_KEY_REUSED');
+    return [{ type: 'keep', version: underWay }];
+  }
+  if (history.taken.size >= TAKEN_MAX || takenBytes(history) >= TAKEN_BYTES_MAX) throw new AppError('ROOM_OVERLOADED');
+  const body = encodeVersion(room);
+  const version: TakenVersion = { id, request, version: room.version, atMs: ctx.nowMs, authors: [...history.authors], body };
+  history.taken.set(id, version);
+  history.authors = new Set();
+  return [{ type: 'keep', version }];
+}
+
+/** How it went. The authors of a version that was not kept are named by the next one. */
+export function decideHistorySettle(room: RoomState, { id, outcome }: Settle): Effect[] {
+  const { history } = room;
+  const version = history.taken.get(id);
+  if (version === undefined) return [];
+  history.taken.delete(id);
+  if (outcome === 'not kept') {
+    history.authors = new Set([...version.authors, ...history.authors]);
+    return [];
+  }
+  room.version += 1;
+  const kept = { upTo: version.version, atMs: version.atMs, authors: unkeptAuthors(history) };
+  noteKept(history, kept);
+  const effects: Effect[] = [{ type: 'journal', record: { kind: 'history.kept', ...kept } }];
+  if (version.request === null) return effects;
+  const decided = { ...version.request, atMs: version.atMs, answer: null };
+  room.requests.add(decided);
+  room.version += 1;
+  return [...effects, { type: 'journal', record: { kind: 'request', ...decided } }];
+}
+
+/** The same from its record, in which `authors` are those that the version does not name. */
+export function replayKept({ history }: RoomState, kept: { upTo: number; atMs: number; authors: readonly string[] }): void {
+  noteKept(history, kept);
+  history.authors = new Set(kept.authors);
+}
+
+function noteKept(history: History, { upTo, atMs }: { upTo: number; atMs: number }): void {
+  history.keptUpTo = Math.max(history.keptUpTo, upTo);
+  history.keptAtMs = Math.max(history.keptAtMs, atMs);
+}
+
+function takenBytes({ taken }: History): number {
+  let bytes = 0;
+  for (const { body } of taken.values()) bytes += body.length;
+  return bytes;
+}
+
+/** For a version that nobody asked for. No decision of another owner has this name. */
+function ownId({ claim: { stream, epoch }, decision }: RoomState): string {
+  const digest = sha256Base64(Buffer.from(`${stream} ${epoch} ${decision}`));
+  return `vh_${digest.replaceAll('+', '-').replaceAll('/', '_').slice(0, ID_LENGTH)}`;
+}

@@ -1,0 +1,124 @@
+/** A connection whose client names files: what its room hears, when, and what becomes of it when the database cannot be asked. */
+import { describe, expect, test } from 'vitest';
+import { AppError } from '../../src/base/errors.ts';
+import { asRoomId } from '../../src/base/ids.ts';
+import { silentLog } from '../../src/base/observe.ts';
+import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
+import { Gateway } from '../../src/room/gateway.ts';
+import type { Command } from '../../src/room/shapes.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const data = { id: `fl_${'a'.repeat(21)}`, name: 'a', size: 1, mimeType: 'x' };
+
+/** A client in a room. */
+async function aClient() {
+  const clock = manualClock();
+  const told: Command[] = [];
+  const closes: number[] = [];
+  const looks: { room: string; ids: readonly string[]; answer(missing: string[]): void; fail(error: Error): void }[] = [];
+  const gateway = new Gateway({
+    clock,
+    workerName: 'w',
+    log: silentLog,
+    connectionsMax: 10,
+    chance: () => 1,
+    limits: {
+      messagesPerSecondMax: 10_000,
+      messagesBurstMax: 10_000,
+      sendBytesSoftMax: 1_000,
+      sendBytesHardMax: 2_000,
+      idleMs: 60_000,
+    },
+    elsewhere: { deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
+    rooms: { ask: async () => null, tell: (_, command) => told.push(command) > 0, locationOf: () => null },
+    findMissingFiles: (room, ids) => new Promise((answer, fail) => looks.push({ room, ids, answer, fail })),
+    admit: async () => ({
+      roomId: asRoomId('room'),
+      userId: 'ann',
+      info: null,
+      permissions: FULL_ACCESS,
+      expiresAtMs: Number.POSITIVE_INFINITY,
+    }),
+  });
+  const handler = gateway.accept(
+    { path: '/v8', query: 'roomId=room&tok=t', headers: {}, remoteAddress: '1.2.3.4' },
+    { send: () => true, cork: (writes) => writes(), close: (code) => void closes.push(code), bufferedBytes: () => 0 },
+  );
+  await settled();
+  await settled();
+  const say = (...messages: unknown[]): void => handler.message(JSON.stringify(messages));
+  const opOf = (n: number) => ({ type: 11, opId: `1:${n}`, id: `1:${n}`, parentId: 'root', parentKey: `${n}`, data });
+  const place = (n: number) => say({ type: 201, ops: [opOf(n)] });
+  const ring = (event: number) => say({ type: 103, event });
+  /** What the room has heard since, in short. */
+  const heard = () =>
+    told.splice(0).flatMap((command) => {
+      if (command.type === 'event.broadcast') return [command.event];
+      return command.type === 'storage.change' ? [`${command.ops[0]!.opId}${command.missingFiles?.join() ?? ''}`] : [];
+    });
+  return { gateway, handler, closes, looks, place, ring, heard, clock };
+}
+
+describe('a client that names files', () => {
+  test('[FC8] is heard in order, once it is known which of them its room has', async () => {
+    const { looks, place, ring, heard, handler } = await aClient();
+    ring(1);
+    place(0);
+    ring(2);
+    handler.message('ping'); // answered by the worker itself
+    expect([heard(), looks.map(({ room, ids }) => [room, ids])]).toEqual([[1], [['room', [data.id]]]]);
+    looks[0]!.answer([data.id]);
+    await settled();
+    expect(heard()).toEqual([`1:0${data.id}`, 2]);
+    ring(3);
+    expect(heard()).toEqual([3]);
+  });
+
+  test('[FC8] that has left by then is not heard any more', async () => {
+    const { looks, place, ring, heard, handler } = await aClient();
+    place(0);
+    ring(1);
+    handler.closed(1000, '');
+    heard();
+    looks[0]!.answer([]);
+    await settled();
+    expect(heard()).toEqual([]);
+  });
+
+  test('[FC9] whose room has moved meanwhile has its ops again asked for, not told: its client sends them anew', async () => {
+    const { gateway, looks, place, ring, heard, closes } = await aClient();
+    place(0);
+    ring(1);
+    gateway.loseSessions(['w-1' as never]);
+    looks[0]!.answer([]);
+    await settled();
+    await settled();
+    expect([heard(), closes]).toEqual([[1], []]); // events are not in doubt, and are told to the room as it is now
+    place(0);
+    expect(looks).toHaveLength(2);
+    looks[1]!.answer([]);
+    await settled();
+    expect(heard()).toEqual(['1:0']);
+  });
+
+  test('[FC9] joins anew when the database cannot be asked, and is closed when that is our own fault', async () => {
+    const { gateway, looks, place, heard, closes } = await aClient();
+    place(0);
+    looks[0]!.fail(new AppError('DATABASE_UNAVAILABLE'));
+    await settled();
+    await settled();
+    expect([heard(), closes, gateway.size]).toEqual([[], [], 1]);
+    place(0);
+    looks[1]!.fail(new Error('a bug'));
+    await settled();
+    expect([heard(), closes]).toEqual([[], [1011]]);
+  });
+
+  test('[FC9] that sends more than may wait is asked to come back', async () => {
+    const { place, ring, closes } = await aClient();
+    place(0);
+    for (let n = 0; n <= 1_000; n++) ring(n);
+    expect(closes).toEqual([1013]);
+  });
+});

@@ -1,0 +1,361 @@
+/** Versions of the history while the journal is slow, the store fails, the lease lapses or the room sleeps. Journal and store answer when told. */
+import { expect, test } from 'vitest';
+import { AppError } from '../../src/base/errors.ts';
+import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';
+import { silentLog } from '../../src/base/observe.ts';
+import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
+import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
+import { decodeVersion } from '../../src/room/history-body.ts';
+import type { KeptVersion } from '../../src/room/history-keeper.ts';
+import { decodeRecords, type JournalRecord } from '../../src/room/journal-record.ts';
+import { type LoadRoomDeps, loadRoom } from '../../src/room/load-room.ts';
+import type { RoomActor, RoomPolicy } from '../../src/room/room-actor.ts';
+import type { Command } from '../../src/room/shapes.ts';
+import { id, LIMITS, newcomer } from '../support/a-room.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const AUTO_MS = 30_000;
+
+interface Storing {
+  readonly version: KeptVersion;
+  readonly end: (outcome: 'kept' | 'fenced') => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** What outlives an owner; `commits: 'at once'` unless a test wants to hold the journal back. */
+function aWorld(policy: Partial<RoomPolicy> = {}) {
+  const clock = manualClock();
+  const entries: JournalEntry[] = [];
+  const held: { entry: JournalEntry; answer: (outcome: AppendOutcome) => void }[] = [];
+  const stores: Storing[] = [];
+  const lease = { holds: true };
+  const journal = { isHeld: false };
+  const saved: { snapshot: Snapshot | null } = { snapshot: null };
+  let epoch = 0;
+  let lost = 0;
+  const deps: LoadRoomDeps = {
+    clock,
+    journal: {
+      append: (entry) =>
+        new Promise((resolve) => {
+          const answer = (outcome: AppendOutcome): void => {
+            if (outcome === 'committed') entries.push(entry);
+            resolve(outcome);
+          };
+          if (journal.isHeld) held.push({ entry, answer });
+          else answer('committed');
+        }),
+      readAfter: async (_, version) => entries.filter((entry) => entry.version > version),
+      trim: async () => undefined,
+    },
+    snapshots: {
+      load: async () => saved.snapshot,
+      save: async ({ version, bytes }) => {
+        saved.snapshot = { version, bytes };
+        return 'saved';
+      },
+    },
+    ownership: {
+      incarnation: asIncarnation('w'),
+      claim: async () => {
+        epoch += 1;
+        return { stream: 5, epoch, numbersFrom: epoch * 1_000 };
+      },
+      release: async () => undefined,
+    },
+    sessions: { deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
+    keepVersion: (version) => new Promise((end, fail) => stores.push({ version, end, fail })),
+    mayAnswer: () => lease.holds,
+    log: silentLog,
+    policy: {
+      ...LIMITS,
+      pendingBytesMax: 1_000_000,
+      snapshotAfterChanges: 1_000,
+      snapshotAfterBytes: 1_000_000,
+      snapshotEveryMs: 3_600_000,
+      autoVersionMs: 0,
+      idleMs: 60_000,
+      ...policy,
+    },
+    findStream: async () => 5,
+    findSchema: async () => null,
+  };
+  const wake = async (): Promise<RoomActor> => {
+    const actor = await loadRoom(deps, asRoomId('room'), () => (lost += 1));
+    for (const name of ['ann', 'bob']) actor.tell({ type: 'session.join', newcomer: newcomer(name) });
+    return actor;
+  };
+  /** So many seconds pass, with a tick each. */
+  const pass = async (actor: RoomActor, seconds: number): Promise<void> => {
+    for (let second = 0; second < seconds; second += 1) {
+      clock.advance(1_000);
+      actor.tick(clock.nowMs());
+      await settled();
+    }
+  };
+  const records = (): JournalRecord[] => entries.flatMap(({ payload }) => decodeRecords(payload));
+  return { clock, wake, pass, stores, held, journal, entries, records, lease, saved, lost: () => lost };
+}
+
+let ops = 0;
+const set = (from: string): Command => {
+  ops += 1;
+  return { type: 'storage.change', from: id(from), ops: [{ type: 3, id: 'root', opId: `1:${ops}`, data: { a: ops } }] };
+};
+const request: RequestKey = { id: 'one', digest: 'a digest' };
+const KEEP: Command = { type: 'history.keep', request };
+const kinds = (records: readonly JournalRecord[]): string[] => records.map(({ kind }) => kind);
+/** What it comes to, once it does. */
+function outcome(asked: Promise<unknown>): { value?: unknown; error?: unknown } {
+  const found: { value?: unknown; error?: unknown } = {};
+  asked.then(
+    (value) => (found.value = value),
+    (error) => (found.error = error.code),
+  );
+  return found;
+}
+
+test('[VH12] a version is kept only when all that is in it is in the journal, and told of only when it is kept', async () => {
+  const { wake, journal, held, stores, clock } = aWorld();
+  const actor = await wake();
+  journal.isHeld = true;
+  actor.tell(set('ann'));
+  const told = outcome(actor.act(KEEP));
+  await settled();
+  expect(stores).toEqual([]);
+  held[0]!.answer('committed');
+  await settled();
+  expect(stores.map(({ version }) => version)).toEqual([
+    { stream: 5, epoch: 1, id: 'vh_one', atMs: clock.nowMs(), authors: ['ann'], body: expect.any(Uint8Array) },
+  ]);
+  expect(told).toEqual({});
+  stores[0]!.end('kept');
+  await settled();
+  expect(told).toEqual({ value: { id: 'vh_one' } });
+});
+
+test('[VH12] what was decided later is not in it, though it is in the journal before it is kept', async () => {
+  const { wake, stores } = aWorld();
+  const actor = await wake();
+  await actor.act({ type: 'storage.patch', operations: [{ op: 'add', path: '/a', value: 'before' }] });
+  void actor.act(KEEP);
+  await actor.act({ type: 'storage.patch', operations: [{ op: 'add', path: '/a', value: 'after' }] });
+  await settled();
+  const { storage } = decodeVersion(stores[0]!.version.body);
+  expect(Buffer.from(storage).toString()).toBe('["root",{"type":0,"data":{"a":"before"}}]\n');
+});
+
+test('[VH13] all who ask with one key while it is on its way are answered when it is kept, which happens once', async () => {
+  const { wake, stores, records } = aWorld();
+  const actor = await wake();
+  actor.tell(set('ann'));
+  const told = [outcome(actor.act(KEEP)), outcome(actor.act(KEEP))];
+  await settled();
+  expect(stores).toHaveLength(1);
+  stores[0]!.end('kept');
+  await settled();
+  expect(told).toEqual([{ value: { id: 'vh_one' } }, { value: { id: 'vh_one' } }]);
+  expect(await actor.act(KEEP)).toEqual({ id: 'vh_one' });
+  expect(stores).toHaveLength(1);
+  expect(kinds(records())).toEqual(['storage.ops', 'history.kept', 'request']);
+});
+
+test.each(['BLOBS_UNAVAILABLE', 'DATABASE_UNAVAILABLE'] as const)(
+  '[VH14] when it cannot be kept whoever asked is told why (%s), and the next one names its authors',
+  async (code) => {
+    const { wake, stores, records } = aWorld();
+    const actor = await wake();
+    actor.tell(set('ann'));
+    const told = outcome(actor.act(KEEP));
+    await settled();
+    stores[0]!.fail(new AppError(code));
+    await settled();
+    expect(told).toEqual({ error: code });
+    actor.tell(set('bob'));
+    void actor.act(KEEP);
+    await settled();
+    expect(stores[1]!.version).toMatchObject({ id: 'vh_one', authors: ['ann', 'bob'] });
+    expect(kinds(records())).not.toContain('history.kept');
+  },
+);
+
+test('[VH14] an error that is no refusal is told as one of ours', async () => {
+  const { wake, stores } = aWorld();
+  const actor = await wake();
+  const told = outcome(actor.act(KEEP));
+  await settled();
+  stores[0]!.fail(new Error('a bug'));
+  await settled();
+  expect(told).toEqual({ error: 'INTERNAL_SERVER_ERROR' });
+});
+
+test('[VH15] an owner that was taken over keeps nothing and forgets the room; the request may be sent again', async () => {
+  const { wake, stores, lost } = aWorld();
+  const actor = await wake();
+  const told = outcome(actor.act(KEEP));
+  await settled();
+  stores[0]!.end('fenced');
+  await settled();
+  expect([told, lost()]).toEqual([{ error: 'ROOM_MOVED' }, 1]);
+  const next = await wake();
+  const again = outcome(next.act(KEEP));
+  await settled();
+  stores[1]!.end('kept');
+  await settled();
+  expect(again).toEqual({ value: { id: 'vh_one' } });
+});
+
+test('[VH15] when the journal refuses what is in it, it is not kept', async () => {
+  const { wake, journal, held, stores } = aWorld();
+  const actor = await wake();
+  journal.isHeld = true;
+  actor.tell(set('ann'));
+  const told = outcome(actor.act(KEEP));
+  held[0]!.answer('fenced');
+  await settled();
+  expect([told, stores]).toEqual([{ error: 'ROOM_MOVED' }, []]);
+});
+
+test('[VH16] a room whose lease lapses while a version is kept hears of it when it has one again', async () => {
+  const { wake, stores, records, pass } = aWorld();
+  const actor = await wake();
+  actor.tell(set('ann'));
+  const told = outcome(actor.act(KEEP));
+  await settled();
+  actor.suspend();
+  stores[0]!.end('kept');
+  await settled();
+  expect(told).toEqual({ value: { id: 'vh_one' } });
+  expect(kinds(records())).toEqual(['storage.ops']);
+  await actor.resume();
+  await pass(actor, 1);
+  expect(kinds(records())).toEqual(['storage.ops', 'history.kept', 'request']);
+});
+
+test('[VH17] a room does not sleep while a version is on its way; when it must stop it waits for that, and saves who was named', async () => {
+  const { wake, stores, clock, saved } = aWorld({ idleMs: 0 });
+  const actor = await wake();
+  actor.tell(set('ann'));
+  for (const name of ['ann', 'bob']) actor.tell({ type: 'session.leave', sessionId: id(name) });
+  await settled();
+  expect(actor.isIdle(clock.nowMs())).toBe(true);
+  const told = outcome(actor.act(KEEP));
+  await settled();
+  expect(actor.isIdle(clock.nowMs())).toBe(false);
+  const stopped = outcome(actor.stop().then(() => 'stopped'));
+  await settled();
+  expect([stopped, saved.snapshot]).toEqual([{}, null]);
+  stores[0]!.end('kept');
+  await settled();
+  await settled();
+  expect([told, stopped]).toEqual([{ value: { id: 'vh_one' } }, { value: 'stopped' }]);
+  const next = await wake();
+  expect(await next.act(KEEP)).toEqual({ id: 'vh_one' });
+  next.tell(set('bob'));
+  void next.act({ type: 'history.keep' });
+  await settled();
+  expect(stores[1]!.version.authors).toEqual(['bob']);
+});
+
+/** Lets every version be kept at once; returns when they were decided, in seconds since now. */
+function keepingAll({ clock, stores }: Pick<ReturnType<typeof aWorld>, 'clock' | 'stores'>): () => number[] {
+  const startMs = clock.nowMs();
+  const push = stores.push.bind(stores);
+  stores.push = (...storing) => {
+    for (const { end } of storing) end('kept');
+    return push(...storing);
+  };
+  return () => stores.map(({ version }) => (version.atMs - startMs) / 1_000);
+}
+
+test('[VH18] unless the settings ask for them no version is made by itself', async () => {
+  const world = aWorld();
+  const times = keepingAll(world);
+  const actor = await world.wake();
+  actor.tell(set('ann'));
+  await world.pass(actor, 600);
+  expect(times()).toEqual([]);
+});
+
+test('[VH18] a room that goes on changing has a version every so many seconds from its first change, and not before', async () => {
+  const world = aWorld({ autoVersionMs: AUTO_MS });
+  const times = keepingAll(world);
+  const actor = await world.wake();
+  await world.pass(actor, 100);
+  for (let second = 0; second < 100; second += 1) {
+    actor.tell(set(second < 50 ? 'ann' : 'bob'));
+    await world.pass(actor, 1);
+  }
+  expect(times()).toEqual([131, 161, 191]); // the tick after the first change sees it
+  expect(world.stores.map(({ version }) => version.authors)).toEqual([['ann'], ['ann', 'bob'], ['bob']]);
+});
+
+test('[VH18] one that changes no more has none after the last', async () => {
+  const world = aWorld({ autoVersionMs: AUTO_MS });
+  const times = keepingAll(world);
+  const actor = await world.wake();
+  actor.tell(set('ann'));
+  await world.pass(actor, 20);
+  actor.tell(set('ann'));
+  await world.pass(actor, 600);
+  expect(times()).toEqual([31]);
+  actor.tell(set('ann'));
+  await world.pass(actor, 600);
+  expect(times()).toEqual([31, 651]);
+});
+
+test('[VH18] a version that somebody makes starts the time anew', async () => {
+  const world = aWorld({ autoVersionMs: AUTO_MS });
+  const times = keepingAll(world);
+  const actor = await world.wake();
+  actor.tell(set('ann'));
+  await world.pass(actor, 20);
+  await actor.act(KEEP);
+  actor.tell(set('ann'));
+  await world.pass(actor, 60);
+  expect(times()).toEqual([20, 50]);
+});
+
+test('[VH19] what was in no version when a room fell asleep is in one when it wakes, before anything changes', async () => {
+  const world = aWorld({ autoVersionMs: AUTO_MS });
+  const times = keepingAll(world);
+  const first = await world.wake();
+  first.tell(set('ann'));
+  await world.pass(first, 5);
+  await first.stop();
+  world.clock.advance(600_000);
+  const second = await world.wake();
+  second.tell(set('bob'));
+  await settled();
+  expect(times()).toEqual([605]);
+  expect(world.stores[0]!.version.authors).toEqual(['ann']);
+  await world.pass(second, 5);
+  await second.stop();
+  world.clock.advance(10_000);
+  const third = await world.wake(); // too early: the last one is 15 s old
+  await world.pass(third, 20);
+  expect(times()).toEqual([605, 635]);
+  expect(world.stores[1]!.version.authors).toEqual(['bob']);
+  await third.stop();
+  world.clock.advance(600_000);
+  await world.pass(await world.wake(), 60);
+  expect(times()).toHaveLength(2); // nothing has changed
+});
+
+test('[VH20] while none can be kept it is tried less and less often', async () => {
+  const { wake, pass, stores, clock } = aWorld({ autoVersionMs: AUTO_MS });
+  const startMs = clock.nowMs();
+  const actor = await wake();
+  actor.tell(set('ann'));
+  let met = 0;
+  for (let second = 0; second < 1_000; second += 1) {
+    await pass(actor, 1);
+    for (const { fail } of stores.slice(met)) fail(new AppError('BLOBS_UNAVAILABLE'));
+    met = stores.length;
+    await settled();
+  }
+  const times = stores.map(({ version }) => (version.atMs - startMs) / 1_000);
+  expect(times).toEqual([31, 36, 46, 66, 106, 186, 346, 646, 946]);
+  expect(new Set(stores.map(({ version }) => version.authors.join())).size).toBe(1);
+});

@@ -1,0 +1,52 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { MemoryNetwork } from '../../src/adapters/memory-bus.ts';
+import { MemoryDirectory } from '../../src/adapters/memory-directory.ts';
+import { systemClock, systemRandom } from '../../src/base/clock.ts';
+import { asWorkerAddress } from '../../src/base/ids.ts';
+import { silentLog } from '../../src/base/observe.ts';
+import type { Message } from '../../src/kernel/cluster/bus.ts';
+import type { Query, Sql } from '../../src/kernel/persistence/sql.ts';
+import { Worker, type WorkerDeps } from '../../src/room/worker.ts';
+import { until } from '../support/e2e/until.ts';
+import { memoryBlobs } from '../support/memory-blobs.ts';
+
+/** A worker that owns nothing, and the bus of another. */
+async function twoWorkers() {
+  const network = new MemoryNetwork({ clock: systemClock, log: silentLog });
+  const db: Sql = {
+    query: async <Row>(_: Query<Row>) => [{}] as Row[],
+    transaction: (work) => work(db),
+  };
+  const unused = (): never => {
+    throw new Error('nobody enters here');
+  };
+  const worker = await Worker.start({
+    world: { clock: systemClock, random: systemRandom, log: silentLog },
+    authority: db,
+    blobs: memoryBlobs(),
+    cluster: {
+      bus: network.join(asWorkerAddress('a:1')),
+      directory: new MemoryDirectory({ clock: systemClock }),
+      workerName: 'a',
+    },
+    rooms: { findStream: unused, findSchema: unused, keepVersion: unused, findOwner: unused, findMissingFiles: unused },
+    limits: {} as WorkerDeps['limits'],
+    admit: unused,
+  });
+  onTestFinished(() => worker.stop());
+  const other = network.join(asWorkerAddress('b:1'));
+  const heard: Message[] = [];
+  other.serve((message) => {
+    heard.push(message);
+    return null;
+  });
+  return { other, heard };
+}
+
+test('[RJ14] a worker that a session speaks to in error says so, also to a worker of which no session ever joined here', async () => {
+  const { other, heard } = await twoWorkers();
+  const change = { type: 'storage.change', from: 'b-7', ops: [] };
+  other.tell(asWorkerAddress('a:1'), { kind: 'actor.tell', payload: ['room', change] });
+  await until('it is told so', () => heard.length > 0);
+  expect(heard).toEqual([{ kind: 'session.lose', payload: [[7]] }]);
+});

@@ -1,0 +1,91 @@
+/**
+ * The statements that the fake Postgres knows, by their whole text. When one changes, the fake refuses it: look whether it still does the
+ * same here, then put the new checksum beside it. `fake-postgres.test.ts` holds both to the same contracts.
+ */
+import { crc32 } from '../../../src/base/crc32.ts';
+import * as journal from './journal.ts';
+import * as ownership from './ownership.ts';
+import * as rooms from './rooms.ts';
+import * as snapshots from './snapshots.ts';
+import type { Statement } from './statement.ts';
+
+interface Known {
+  readonly what: string;
+  readonly run: Statement;
+}
+
+/** By the checksum of the text, with white space made one and comments left out. */
+const KNOWN: Readonly<Record<number, Known>> = {
+  3526099289: { what: 'register', run: ownership.register },
+  1529214074: { what: 'renew', run: ownership.renew({ checksLease: true }) },
+  566321226: { what: 'claim', run: ownership.claim },
+  2282310668: { what: 'look at owner', run: ownership.lookAtOwner({ believesExpired: false }) },
+  2165767374: { what: 'release', run: ownership.release },
+  3974869822: { what: 'fence the dead', run: ownership.fence({ needsExpiry: false }) },
+  3552525871: { what: 'fence the expired', run: ownership.fence({ needsExpiry: true }) },
+  145359117: { what: 'forget recalls', run: ownership.forgetRecalls },
+  1313569072: { what: 'find leased', run: ownership.findLeased },
+  2954396159: { what: 'append', run: journal.append({ fence: 'lock' }) },
+  3751621853: { what: 'append without waiting', run: journal.append({ fence: 'lock or skip' }) },
+  1705150892: { what: 'find', run: journal.find },
+  1824616336: { what: 'read', run: journal.read },
+  3340524485: { what: 'trim', run: journal.trim({ keepsOlder: true }) },
+  11925534: { what: 'load snapshots', run: snapshots.loadSnapshots },
+  3180943641: { what: 'save snapshot', run: snapshots.saveSnapshot({ isGuarded: true }) },
+  3124055990: { what: 'intend blob', run: snapshots.intend },
+  1: { what: 'journal bytes', run: snapshots.journalBytes },
+  2622107441: { what: 'fence all others', run: ownership.fenceAllOthers },
+  3552523484: { what: 'find owner', run: ownership.findOwner },
+  1119610194: { what: 'find snapshot', run: snapshots.findSnapshot },
+  1033009424: { what: 'find room', run: rooms.findRoom },
+  2520066153: { what: 'make room', run: rooms.makeRoom },
+  4058187313: { what: 'fence room', run: rooms.fenceRoom },
+  3522133823: { what: 'remove room', run: rooms.removeRoom },
+  2107736234: { what: 'lock room', run: rooms.lockRoom },
+  2104268630: { what: 'move room', run: rooms.moveRoom },
+  1687794754: { what: 'find schema', run: () => [] },
+};
+
+/** What mutants run in the place of a statement, with its values. */
+const MUTANTS: Readonly<Record<string, Statement>> = {
+  'mutant: append without a lock': journal.append({ fence: 'look' }),
+  'mutant: claim under a given epoch': ownership.claimUnderGivenEpoch,
+  'mutant: everybody looks expired': ownership.lookAtOwner({ believesExpired: true }),
+  'mutant: fence whoever it is': ownership.fence({ needsExpiry: false }),
+  'mutant: renew whatever there is': ownership.renew({ checksLease: false }),
+  'mutant: trim whatever is asked': journal.trim({ keepsOlder: false }),
+  'mutant: the last save wins': snapshots.saveSnapshot({ isGuarded: false }),
+  'mutant: load what the pointer says': snapshots.loadSnapshotAtPointer,
+};
+
+const byText = new Map<string, Known>(Object.entries(MUTANTS).map(([what, run]) => [what, { what, run }]));
+
+/** What the statement is for; the empty string for one that is not known, which the server will say. */
+export function whatIs(text: string): string {
+  return find(text)?.what ?? '';
+}
+
+/** @throws Error for a statement, or a version of one, that the fake does not know. */
+export function knownStatement(text: string): Known {
+  const known = find(text);
+  if (known !== undefined) return known;
+  const plain = plainOf(text);
+  throw new Error(`the fake Postgres does not know this statement (0x${sumOf(plain).toString(16)}): ${plain}`);
+}
+
+function find(text: string): Known | undefined {
+  const known = byText.get(text) ?? KNOWN[sumOf(plainOf(text))];
+  if (known !== undefined) byText.set(text, known);
+  return known;
+}
+
+function plainOf(text: string): string {
+  return text
+    .replace(/--[^\n]*/g, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+}
+
+function sumOf(plain: string): number {
+  return crc32(new TextEncoder().encode(plain)) >>> 0;
+}

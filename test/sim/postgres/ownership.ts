@@ -1,0 +1,142 @@
+/** Leases and claims in the fake Postgres: what `sql-ownership.ts` and `sql-workers.ts` say, and mutants of it. */
+import {
+  type FakeTransaction,
+  leaseKey,
+  lock,
+  lockFitting,
+  ownerKey,
+  type Rows,
+  type Running,
+  type Statement,
+} from './statement.ts';
+import type { LeaseRow, OwnerRow } from './tables.ts';
+
+export function* register(tx: FakeTransaction, [incarnation, address, lastsMs]: readonly any[]): Running {
+  const untilMs = tx.nowMs() + lastsMs;
+  yield* lock(leaseKey(incarnation), 'update');
+  tx.atCommit(() => tx.tables.leases.set(incarnation, { address, untilMs, draining: false, fencedAtMs: null }));
+  return [];
+}
+
+/** With `checksLease` false it is the mutant that renews whatever there is. */
+export function renew({ checksLease }: { checksLease: boolean }): Statement {
+  return function* (tx, [lastsMs, incarnation]) {
+    const { leases } = tx.tables;
+    const recalls = tx.tables.recalls.filter((recall) => recall.incarnation === incarnation);
+    const row = yield* lockFitting(
+      { key: leaseKey(incarnation) },
+      () => leases.get(incarnation),
+      ({ fencedAtMs, untilMs }) => !checksLease || (fencedAtMs === null && untilMs > tx.nowMs()),
+    );
+    if (row === null) return [];
+    const untilMs = tx.nowMs() + lastsMs;
+    tx.atCommit(() => leases.set(incarnation, { ...row, untilMs }));
+    return [{ recalls: recalls.map(({ stream, epoch }) => ({ stream, epoch })) }];
+  };
+}
+
+const isFenced = (lease: LeaseRow | undefined): boolean => lease !== undefined && lease.fencedAtMs !== null;
+export const holdsLease = (lease: LeaseRow | undefined, nowMs: number): boolean =>
+  lease !== undefined && lease.fencedAtMs === null && lease.untilMs > nowMs;
+
+function claimable(tx: FakeTransaction, self: string): (row: OwnerRow) => boolean {
+  const leases = new Map(tx.tables.leases); // other tables are seen as they were when the statement began, also after a wait
+  return ({ owner }) =>
+    (owner === null || owner === self || isFenced(leases.get(owner))) && holdsLease(leases.get(self), tx.nowMs());
+}
+
+export function* claim(tx: FakeTransaction, [self, numbers, stream]: readonly any[]): Running {
+  const { tables } = tx;
+  const row = yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), claimable(tx, self));
+  if (row === null) return [];
+  const { epoch, numbersNext } = { epoch: row.epoch + 1, numbersNext: row.numbersNext + numbers };
+  tx.atCommit(() => tables.setOwner(stream, { ...row, epoch, owner: self, numbersNext }));
+  return [{ stream, epoch, numbersFrom: row.numbersNext }];
+}
+
+/** The mutant that takes its epoch from elsewhere. */
+export function* claimUnderGivenEpoch(tx: FakeTransaction, [self, numbers, stream, , , , epoch]: readonly any[]): Running {
+  const { tables } = tx;
+  const row = yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), claimable(tx, self));
+  if (row === null) return [];
+  tx.atCommit(() => tables.setOwner(stream, { ...row, epoch, owner: self, numbersNext: row.numbersNext + numbers }));
+  return [{ stream, epoch, numbersFrom: row.numbersNext }];
+}
+
+export function lookAtOwner({ believesExpired }: { believesExpired: boolean }): Statement {
+  return (tx, [graceMs, self, stream]) => {
+    const { owners, leases } = tx.tables;
+    const row = owners.get(stream);
+    if (row === undefined) return [];
+    const lease = row.owner === null ? undefined : leases.get(row.owner);
+    const isExpired = believesExpired || (lease !== undefined && lease.untilMs < tx.nowMs() - graceMs);
+    const { owner } = row;
+    return [
+      {
+        owner,
+        address: lease?.address ?? null,
+        isFenced: isFenced(lease),
+        isExpired,
+        holdsLease: holdsLease(leases.get(self), tx.nowMs()),
+      },
+    ];
+  };
+}
+
+export function* release(tx: FakeTransaction, [numbersNext, numbers, stream, epoch, self]: readonly any[]): Running {
+  const { tables } = tx;
+  const isMine = (row: OwnerRow): boolean => row.epoch === epoch && row.owner === self;
+  const row = yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), isMine);
+  if (row === null) return [];
+  const next = Math.max(numbersNext, row.numbersNext - numbers);
+  tx.atCommit(() => tables.setOwner(stream, { ...row, owner: null, numbersNext: next }));
+  return [];
+}
+
+export function fence({ needsExpiry }: { needsExpiry: boolean }): Statement {
+  return function* (tx, [incarnation, graceMs]) {
+    const { leases } = tx.tables;
+    const isOver = ({ fencedAtMs, untilMs }: LeaseRow): boolean =>
+      fencedAtMs !== null || !needsExpiry || untilMs < tx.nowMs() - graceMs;
+    const row = yield* lockFitting({ key: leaseKey(incarnation) }, () => leases.get(incarnation), isOver);
+    if (row === null) return [];
+    const fencedAtMs = row.fencedAtMs ?? tx.nowMs();
+    tx.atCommit(() => leases.set(incarnation, { ...row, fencedAtMs }));
+    return [{}];
+  };
+}
+
+export function findLeased(tx: FakeTransaction): Rows {
+  return [...tx.tables.leases]
+    .filter(([, lease]) => holdsLease(lease, tx.nowMs()))
+    .map(([incarnation, { address, draining }]) => ({ incarnation, address, draining, load: 0 }));
+}
+
+export function* fenceAllOthers(tx: FakeTransaction, [self]: readonly any[]): Running {
+  const { leases } = tx.tables;
+  for (const [incarnation, seen] of [...leases]) {
+    if (incarnation === self || seen.fencedAtMs !== null) continue;
+    yield* lock(leaseKey(incarnation), 'noKeyUpdate');
+    const row = leases.get(incarnation);
+    if (row === undefined || row.fencedAtMs !== null) continue;
+    tx.atCommit(() => leases.set(incarnation, { ...row, fencedAtMs: tx.nowMs() }));
+  }
+  return [];
+}
+
+export function findOwner(tx: FakeTransaction, [id]: readonly any[]): Rows {
+  const { rooms, owners, leases } = tx.tables;
+  const owner = owners.get(rooms.get(id) ?? 0)?.owner;
+  const lease = owner === undefined || owner === null ? undefined : leases.get(owner);
+  return lease !== undefined && holdsLease(lease, tx.nowMs()) ? [{ address: lease.address }] : [];
+}
+
+export function forgetRecalls(tx: FakeTransaction, [streams, epochs, self]: readonly any[]): Rows {
+  const { tables } = tx;
+  const isDone = (stream: number, epoch: number): boolean =>
+    (streams as number[]).some((one, at) => one === stream && epochs[at] === epoch);
+  tx.atCommit(() => {
+    tables.recalls = tables.recalls.filter(({ incarnation, stream, epoch }) => incarnation !== self || !isDone(stream, epoch));
+  });
+  return [];
+}

@@ -1,0 +1,11 @@
+/** A process that runs the batches it is sent, one after the other. Nobody catches what nobody caught: it counts against the seed it ran. */
+import { runBatch } from './batch.ts';
+import { reportStray } from './simulation.ts';
+
+process.on('unhandledRejection', reportStray);
+process.on('message', (batch) => {
+  runBatch(batch as Parameters<typeof runBatch>[0]).then(
+    (tally) => process.send!({ tally }),
+    (error: unknown) => process.send!({ error: error instanceof Error ? error.stack : String(error) }),
+  );
+});
