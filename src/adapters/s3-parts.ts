@@ -134,7 +134,7 @@ export class S3Parts implements BlobParts {
     partNumber: number,
     { body, size }: { body: AsyncIterable<Uint8Array>; size: number },
   ): Promise<UploadedPart> {
-    const source = Readable.from(body, { objectMode: false });
+    const source = Readable.from(copiesOf(body), { objectMode: false });
     const broken = new AbortController();
     let reason: unknown = null;
     source.once('error', (error) => {
@@ -179,4 +179,9 @@ export class S3Parts implements BlobParts {
     if (upload.uploadId === '') throw noSuchUpload(upload);
     return { Bucket: this.#options.bucket.name, Key: mustBeBlobKey(upload.key), UploadId: upload.uploadId };
   }
+}
+
+/** A stream hands pieces on, and asks for the next, before they have left. */
+async function* copiesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) yield new Uint8Array(piece);
 }

@@ -75,7 +75,7 @@ export async function collect(request: Pick<HttpRequest, 'headers' | 'stream'>, 
   for await (const piece of request.stream()) {
     size += piece.byteLength;
     if (size > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { bytesMax });
-    pieces.push(piece);
+    pieces.push(new Uint8Array(piece)); // a copy: its memory is not ours to keep
   }
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }

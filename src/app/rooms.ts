@@ -1,13 +1,14 @@
 /** This worker as the settings want it: its database, blobs and cluster, and who is let in. */
 import { isoFromMs, systemClock, systemRandom } from '../base/clock.ts';
-import type { Incarnation } from '../base/ids.ts';
+import { AppError } from '../base/errors.ts';
+import type { Incarnation, RoomId } from '../base/ids.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
 import { findMissingFiles } from '../features/files/queries.ts';
 import { createRoomOnEntry, findOwnerAddress, findRoomForEntry, touchLastConnection } from '../features/rooms/queries.ts';
 import { findSchemaOfStream } from '../features/schemas/queries.ts';
-import { admit, makeTokenVerifier, tokenKeyFrom, type VerifyToken } from '../features/tokens/queries.ts';
+import { type AdmissionDeps, admit, makeTokenVerifier, tokenKeyFrom, type VerifyToken } from '../features/tokens/queries.ts';
 import { keepVersion } from '../features/versions/queries.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import type { ConnectionDeps } from '../room/connection.ts';
@@ -83,16 +84,19 @@ export async function startRooms({
   return { worker, verifyToken, stored };
 }
 
-/** Who comes in, checked against the room as it is in the database now. */
+/** Who comes in, or is in and may perhaps stay, checked against the room as it is in the database now. */
 function admission({ db, ...deps }: { db: Sql; verifyToken: VerifyToken; publicKey: string }): ConnectionDeps['admit'] {
   const nowIso = (): string => isoFromMs(systemClock.nowMs());
-  return async (target) => {
-    const admitted = await admit(target, {
-      ...deps,
-      findRoom: (roomId) => findRoomForEntry(db, roomId),
-      createRoom: (room) => createRoomOnEntry(db, { ...room, nowIso: nowIso() }),
-    });
+  const findRoom: AdmissionDeps['findRoom'] = (roomId) => findRoomForEntry(db, roomId);
+  return async (target, visit) => {
+    if (visit === 'going on') return admit(target, { ...deps, findRoom, createRoom: thereIsNone });
+    const createRoom: AdmissionDeps['createRoom'] = (room) => createRoomOnEntry(db, { ...room, nowIso: nowIso() });
+    const admitted = await admit(target, { ...deps, findRoom, createRoom });
     await touchLastConnection(db, { roomId: admitted.roomId, nowIso: nowIso() });
     return admitted;
   };
+}
+
+async function thereIsNone({ roomId }: { roomId: RoomId }): Promise<never> {
+  throw new AppError('ROOM_NOT_FOUND', { roomId });
 }

@@ -32,6 +32,9 @@ export interface Admission {
   readonly expiresAtMs: number;
 }
 
+/** Whether a client comes in, or is in and may perhaps stay: that makes no room, and is not noted as a visit. */
+export type Visit = 'new' | 'going on';
+
 /** The rooms, wherever they are. */
 export interface RoomsElsewhere {
   ask(key: RoomId, command: Command): Promise<unknown>;
@@ -46,7 +49,7 @@ export interface ConnectionDeps {
   readonly clock: Clock;
   readonly rooms: RoomsElsewhere;
   /** Checks credentials and access; creates the room when it is new and the client may. @throws AppError with the close code to use. */
-  readonly admit: (target: SocketTarget) => Promise<Admission>;
+  readonly admit: (target: SocketTarget, visit: Visit) => Promise<Admission>;
   /** Those of the files that the room does not have. */
   readonly findMissingFiles: (roomId: RoomId, fileIds: readonly string[]) => Promise<readonly string[]>;
   readonly limits: ConnectionLimits;
@@ -241,7 +244,7 @@ export class Connection implements SocketHandler {
     this.#wanted = target.roomId;
     for (;;) {
       this.#isOutdated = false;
-      const admission = await this.#deps.admit(target);
+      const admission = await this.#deps.admit(target, 'new');
       if (this.#phase.name !== 'waiting') return null;
       if (!this.#isOutdated) return admission;
     }
@@ -264,7 +267,7 @@ export class Connection implements SocketHandler {
     this.#looks += 1;
     const look = this.#looks;
     try {
-      const { permissions } = await this.#deps.admit(phase.target);
+      const { permissions } = await this.#deps.admit(phase.target, 'going on');
       if (look !== this.#looks || this.#who === null) return;
       this.#who = { ...this.#who, permissions };
       this.#tell(phase.roomId, { type: 'session.permit', sessionId: this.id, permissions });

@@ -4,6 +4,7 @@
  */
 import { AppError } from '../base/errors.ts';
 import { asSessionId, type RoomId, type SessionId, type WorkerAddress } from '../base/ids.ts';
+import { Turns } from '../base/turns.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/server.ts';
 import { Connection, type ConnectionDeps } from './connection.ts';
@@ -22,6 +23,8 @@ export interface GatewayDeps extends ConnectionDeps {
 const SWEEP_EVERY_MS = 1_000;
 /** Sockets that are sent away in one turn of a drain. */
 const DRAIN_WAVE = 100;
+/** Sockets that look at the database at one time. */
+const RECONSIDERED_AT_ONCE = 16;
 const NONE: SessionId[] = [];
 
 export class Gateway implements SessionSink {
@@ -107,6 +110,12 @@ export class Gateway implements SessionSink {
   /** The accesses of a room changed: everybody who is in it shows again what lets them in. */
   reconsider(roomId: RoomId): void {
     for (const connection of this.#connections.values()) if (connection.roomId === roomId) void connection.reconsider();
+  }
+
+  /** This worker may have missed changes of accesses: everybody here shows again what lets them in, some at a time. Never rejects. */
+  async reconsiderAll(): Promise<void> {
+    const turns = new Turns(RECONSIDERED_AT_ONCE);
+    await Promise.all([...this.#connections.values()].map((connection) => turns.take(() => connection.reconsider())));
   }
 
   /**

@@ -7,7 +7,7 @@
 
 import type { Facts } from '../base/error-table.ts';
 import { AppError, type ErrorCode } from '../base/errors.ts';
-import { asRoomId, asSessionId, type RoomId, type SessionId, type WorkerAddress } from '../base/ids.ts';
+import { asSessionId, type SessionId, type WorkerAddress } from '../base/ids.ts';
 import type { Bus, Message } from '../kernel/cluster/bus.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 
@@ -24,12 +24,10 @@ export interface SessionSink {
 const DELIVER = 'session.deliver';
 const CLOSE = 'session.close';
 const LOSE = 'session.lose';
-const RECONSIDER = 'session.reconsider';
 const GONE = 'session.gone';
 
 export interface LocalSessions extends SessionSink {
   has(session: SessionId): boolean;
-  reconsider(roomId: RoomId): void;
 }
 
 export class RemoteSessions implements SessionSink {
@@ -79,18 +77,9 @@ export class RemoteSessions implements SessionSink {
     this.#tellEach(sessions, (numbers) => ({ kind: LOSE, payload: [numbers] }));
   }
 
-  /** The accesses of a room changed: sessions on that worker have to show again what lets them in. */
-  reconsider(roomId: RoomId, at: WorkerAddress): void {
-    this.#bus.tell(at, { kind: RECONSIDER, payload: [roomId] });
-  }
-
   /** What another worker has for the sessions here; of those that are not here any more it is told so. */
   handle({ kind, payload }: Message, { from, here }: { from: WorkerAddress; here: LocalSessions }): void {
     const [first, ...rest] = payload as [unknown, ...unknown[]];
-    if (kind === RECONSIDER) {
-      here.reconsider(asRoomId(first as string));
-      return;
-    }
     if (kind === GONE) {
       for (const id of first as string[]) this.#onGone(asSessionId(id));
       return;

@@ -6,6 +6,7 @@ import { allows, scopesOf } from '../protocol/permissions.ts';
 import { awarenessOfAll, forgetAwareness } from './awareness.ts';
 import { addSession, fullPresence, joined, usersBut } from './roster.ts';
 import type { Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
+import { noteDeparture } from './storage/text-departures.ts';
 import { askForYdoc } from './ydoc/decide.ts';
 
 type Join = Extract<Command, { type: 'session.join' }>;
@@ -55,6 +56,7 @@ export function removeSession(room: RoomState, sessionId: SessionId): Effect[] {
   const session = room.sessions.get(sessionId);
   if (session === undefined) return [];
   room.sessions.delete(sessionId);
+  noteDeparture(room.storage.departures, session.actor);
   return [
     { type: 'send', to: { allBut: sessionId }, when: 'now', message: { type: 'user.left', actor: session.actor } },
     ...forgetAwareness(room, session),

@@ -23,6 +23,7 @@ import type { Blobs } from '../kernel/persistence/blobs.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
+import { AccessChanges } from './access-changes.ts';
 import { isRepeatable } from './command-kinds.ts';
 import type { ConnectionDeps } from './connection.ts';
 import { Gateway, type GatewayDeps } from './gateway.ts';
@@ -69,6 +70,7 @@ export class Worker {
   readonly #locations: OwnLocations;
   readonly #workers: Workers;
   readonly #remote: RemoteSessions;
+  readonly #accessChanges: AccessChanges;
   readonly #router: Router<Command>;
   readonly #rebalancer: Rebalancer;
   readonly #loadDeps: LoadRoomDeps;
@@ -147,6 +149,7 @@ export class Worker {
       admit,
       findMissingFiles: rooms.findMissingFiles,
     });
+    this.#accessChanges = new AccessChanges({ bus, clock, log, findOthers: () => this.#findOthers(), here: this.gateway });
     this.#loadDeps = {
       clock,
       log,
@@ -167,6 +170,7 @@ export class Worker {
     bus.serve((message, from) => {
       if (Router.isFor(message)) return this.#router.handle(message, from);
       if (message.kind === STANDS) return ownership.isStanding;
+      if (AccessChanges.isFor(message)) return this.#accessChanges.handle(message);
       if (RemoteSessions.isFor(message)) this.#remote.handle(message, { from, here: this.gateway });
       return null;
     });
@@ -192,10 +196,24 @@ export class Worker {
     return this.#ownership.fenceAllOthers();
   }
 
-  /** The accesses of a room changed: everybody who is in it, on any worker, shows again what lets them in. */
-  reconsider(roomId: RoomId): void {
-    this.gateway.reconsider(roomId);
-    for (const { address } of this.#workers.others) this.#remote.reconsider(roomId, address);
+  /**
+   * The accesses of a room changed: everybody who is in it, on any worker, shows again what lets them in. Resolves when every worker has heard of
+   * it, or after the time in which a dead one loses its lease. Never rejects.
+   */
+  async reconsider(roomId: RoomId): Promise<void> {
+    const { clock } = this.#deps.world;
+    let cancel = (): void => undefined;
+    const isLate = new Promise<void>((resolve) => {
+      cancel = clock.after(LEASE.lastsMs + LEASE.graceMs, resolve);
+    });
+    await Promise.race([this.#accessChanges.announce(roomId), isLate]);
+    cancel();
+  }
+
+  async #findOthers(): Promise<WorkerAddress[]> {
+    const { bus } = this.#deps.cluster;
+    const leased = await findLeasedWorkers(this.#deps.authority);
+    return leased.map(({ address }) => address).filter((address) => address !== bus.address);
   }
 
   /** Without a lease: people in the rooms here go on seeing each other, documents wait. */
@@ -213,6 +231,7 @@ export class Worker {
   async resume(): Promise<void> {
     this.#cancelLook();
     await this.#host.resumeAll();
+    await this.gateway.reconsiderAll();
   }
 
   /** Whether the database is away for all, or for this worker alone: then others take its rooms, and its sessions follow them. */

@@ -5,9 +5,11 @@
  * repetitions to fail again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { uploadAs } from '../support/e2e/files.ts';
 import { ask, roomPath } from '../support/e2e/rest.ts';
 import { until } from '../support/e2e/until.ts';
 import { Dice } from './dice.ts';
+import { FILE } from './edits.ts';
 import { type Divergence, judge } from './judge.ts';
 import type { OwnServer } from './own-server.ts';
 import { Replica } from './replica.ts';
@@ -37,6 +39,7 @@ export async function converge(server: OwnServer, { scenario, seed }: Run): Prom
   const dice = new Dice(seed);
   const roomId = `fuzz:${scenario}:${seed}:${performance.now().toString(36)}`;
   await server.backend.createRoom(roomId, { defaultAccesses: [] });
+  await uploadAs(server, roomId, FILE);
   const replicas: Replica[] = [];
   const cutting: Promise<void>[] = [];
   const patching: Promise<void>[] = [];

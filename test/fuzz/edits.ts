@@ -2,6 +2,9 @@
 import { LiveFile, LiveList, LiveMap, LiveObject, LiveText } from '@liveblocks/client';
 import type { Dice } from './dice.ts';
 
+/** The one file that each room has. */
+export const FILE = { id: `fl_${'a'.repeat(21)}`, name: 'a', size: 1, mimeType: 'text/plain' };
+
 type Structure = LiveObject<any> | LiveMap<string, any> | LiveList<any> | LiveText;
 
 /** A live structure and where it is, as a JSON pointer. */
@@ -182,7 +185,7 @@ export class Editor {
       case 'text':
         return new LiveText(this.#token());
       case 'file':
-        return new LiveFile({ id: `fl_${'a'.repeat(21)}`, name: this.#token(), size: 1, mimeType: 'text/plain' });
+        return new LiveFile({ ...FILE, name: this.#token() });
       default:
         return kind satisfies never;
     }

@@ -4,7 +4,7 @@ import { asRoomId, asSessionId } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { SocketHandler } from '../../src/kernel/transport/server.ts';
 import { FULL_ACCESS, type Permissions } from '../../src/protocol/permissions.ts';
-import type { Admission } from '../../src/room/connection.ts';
+import type { Admission, Visit } from '../../src/room/connection.ts';
 import { Gateway } from '../../src/room/gateway.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { READER } from '../support/a-room.ts';
@@ -22,6 +22,7 @@ interface Door {
 function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: number } = {}) {
   const clock = manualClock();
   const doors: Door[] = [];
+  const visits: Visit[] = [];
   const told: Command[] = [];
   const asked: { command: Command; answer: (value: unknown) => void }[] = [];
   const gateway = new Gateway({
@@ -45,8 +46,9 @@ function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: nu
     elsewhere: { deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
     findMissingFiles: async () => [],
     chance: () => 0.5,
-    admit: () =>
-      new Promise((resolve, reject) =>
+    admit: (_, visit) =>
+      new Promise((resolve, reject) => {
+        visits.push(visit);
         doors.push({
           admit: (over = {}) =>
             resolve({
@@ -58,8 +60,8 @@ function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: nu
               ...over,
             }),
           refuse: reject,
-        }),
-      ),
+        });
+      }),
   });
   const open = (path = '/v8', query = 'roomId=room&tok=t') => {
     const sent: (string | Uint8Array)[] = [];
@@ -84,7 +86,7 @@ function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: nu
     await settled();
     return socket;
   };
-  return { gateway, clock, doors, told, asked, open, enter };
+  return { gateway, clock, doors, visits, told, asked, open, enter };
 }
 
 const permits = (told: readonly Command[]): Permissions[] =>
@@ -174,6 +176,23 @@ test('[GW6] of two looks at the accesses, the later one counts, whichever answer
   doors[1]!.admit({ permissions: FULL_ACCESS });
   await settled();
   expect(permits(told)).toEqual([READER]);
+});
+
+test('[AX2] everybody looks anew, some at a time, without a visit; who may not stay is sent away', async () => {
+  const { enter, doors, told, visits, gateway } = aGateway();
+  const sockets = [];
+  for (let count = 0; count < 20; count += 1) sockets.push(await enter());
+  const looked = gateway.reconsiderAll();
+  await settled();
+  expect(visits.slice(20)).toEqual(Array.from({ length: 16 }, () => 'going on'));
+  doors[20]!.refuse(new AppError('UNAUTHORIZED_ROOM_ACCESS'));
+  for (let at = 21; at < 40; at += 1) {
+    await settled();
+    doors[at]!.admit({ permissions: READER });
+  }
+  await looked;
+  expect(sockets.flatMap(({ closes }) => closes)).toEqual([4001]);
+  expect(permits(told)).toEqual(Array.from({ length: 19 }, () => READER));
 });
 
 test('[GW7] a client that goes while it waits leaves nothing behind', async () => {

@@ -21,7 +21,6 @@ function twoWorkers() {
     deliver: (sessions: unknown, frames: unknown) => void heard.push(['deliver', sessions, frames]),
     closeSessions: (sessions: unknown, refusal: AppError) => void heard.push(['close', sessions, refusal.code, refusal.facts]),
     loseSessions: (sessions: unknown) => void heard.push(['lose', sessions]),
-    reconsider: (roomId: unknown) => void heard.push(['reconsider', roomId]),
   };
   const pass = (): void => {
     for (const { message } of sent.splice(0)) edge.handle(message, { from: asWorkerAddress('o:1'), here });
@@ -41,17 +40,15 @@ test('[RX1] a frame crosses to each worker once, with the sessions there that it
   expect(heard).toEqual([['deliver', ids('ed-ge-1', 'ed-ge-25'), frames]]);
 });
 
-test('[RX2] closing, losing and looking again at accesses reach the sessions of the other worker', () => {
+test('[RX2] closing and losing reach the sessions of the other worker', () => {
   const { owner, heard, pass } = twoWorkers();
   owner.comesFrom(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
   owner.closeSessions(ids('ed-ge-3'), new AppError('ROOM_NOT_FOUND', { roomId: 'r' }));
   owner.loseSessions(ids('ed-ge-4'));
-  owner.reconsider('r' as never, asWorkerAddress('e:1'));
   pass();
   expect(heard).toEqual([
     ['close', ids('ed-ge-3'), 'ROOM_NOT_FOUND', { roomId: 'r' }],
     ['lose', ids('ed-ge-4')],
-    ['reconsider', 'r'],
   ]);
 });
 

@@ -152,7 +152,8 @@ export class Audit implements CommitListener {
 
   // The end: only what is durable counts
 
-  final(room: string, sight: Sight): void {
+  /** @param knownBefore how much was known when the read began; a socket may be shown more while it is under way. */
+  final(room: string, sight: Sight, knownBefore: number): void {
     const found = this.#foundIn(room, sight);
     for (const edit of this.#edits.values()) {
       if (edit.room !== room) continue;
@@ -162,7 +163,7 @@ export class Audit implements CommitListener {
       if (isThere && edit.ackedMs === null && !edit.mayBeThere)
         this.broken('C12 a refusal means that nothing happened', `${edit.token} of ${room} was refused and is there`);
     }
-    for (const token of this.#known.get(room) ?? [])
+    for (const token of (this.#known.get(room) ?? []).slice(0, knownBefore))
       if (!found.has(token) && this.#edits.get(token)?.ackedMs === null)
         this.broken('C8 what was told stays', `${token} of ${room} is gone`);
     this.#judgeOrder(room, sight.list);

@@ -7,7 +7,7 @@ import { asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import { OP } from '../../src/protocol/storage-ops.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import type { Audit, Edit, Sight } from './audit.ts';
-import { LIST_ID, sightOf, TEXT_ID } from './rooms.ts';
+import { drawingOf, drawingWith, LIST_ID, sightOf, TEXT_ID, tokensOfDrawing } from './rooms.ts';
 import type { Cluster, Life } from './workers.ts';
 import type { World } from './world.ts';
 
@@ -26,6 +26,7 @@ const NOTHING_HAPPENED = new Set([
 ]);
 
 export const READ: Command = { type: 'storage.read', format: 'json', typeKey: 'liveblocksType' };
+const READ_DRAWING: Command = { type: 'ydoc.read', guid: '' };
 
 /** What all clients of a run share. */
 export interface Scene {
@@ -41,6 +42,8 @@ export interface Scene {
   isSettling: boolean;
   isOver: boolean;
 }
+
+type EditKind = 'push' | 'patch' | 'type' | 'draw';
 
 export class RestClient {
   readonly #scene: Scene;
@@ -63,7 +66,7 @@ export class RestClient {
     while (!this.#scene.isSettling) {
       await pause(world, 5 + dice.fraction() * 400);
       const room = dice.pick(rooms);
-      const what = dice.weighted({ read: this.#scene.readShare, push: 3, patch: 2, type: 2, number: 0.5, again: 0.7 });
+      const what = dice.weighted({ read: this.#scene.readShare, push: 3, patch: 2, type: 2, draw: 0.7, number: 0.5, again: 0.7 });
       if (what === 'read') await this.read(room);
       else if (what === 'again') await this.#again();
       else if (what === 'number') await this.#takeNumber(room);
@@ -72,9 +75,10 @@ export class RestClient {
   }
 
   /** Returns whether it was acknowledged. */
-  async edit(room: string, kind: 'push' | 'patch' | 'type'): Promise<boolean> {
+  async edit(room: string, kind: EditKind): Promise<boolean> {
     const { audit, newToken } = this.#scene;
-    const edit = audit.begins({ token: newToken(), room, isOrdered: kind !== 'type' });
+    const place = kind === 'draw' ? drawingOf(room) : room;
+    const edit = audit.begins({ token: newToken(), room: place, isOrdered: kind === 'push' || kind === 'patch' });
     const command = this.#commandFor(kind, edit);
     const answer = await this.#insist(room, command, edit);
     if (answer === null) return false;
@@ -85,17 +89,27 @@ export class RestClient {
 
   async read(room: string): Promise<boolean> {
     const { audit } = this.#scene;
-    const known = audit.knownOf(room);
-    const outcome = await this.attempt(room, READ);
-    if (outcome.is === 'answer') audit.read(room, sightOf(outcome.value as string), known);
-    return outcome.is === 'answer';
+    const place = this.#scene.world.dice.chance(0.1) ? drawingOf(room) : room;
+    const known = audit.knownOf(place);
+    const outcome = await this.attempt(room, place === room ? READ : READ_DRAWING);
+    if (outcome.is !== 'answer') return false;
+    const { value } = outcome;
+    const sight = place === room ? sightOf(value as string) : { list: tokensOfDrawing(value as Uint8Array), text: [] };
+    audit.read(place, sight, known);
+    return true;
   }
 
-  /** What the room shows, however long it takes. */
-  async sight(room: string): Promise<Sight> {
+  /** What the room shows in Storage, and in its Yjs document, however long it takes. */
+  async sights(room: string): Promise<{ storage: Sight; drawing: Sight }> {
+    const storage = sightOf((await this.#answer(room, READ)) as string);
+    const drawn = (await this.#answer(room, READ_DRAWING)) as Uint8Array;
+    return { storage, drawing: { list: tokensOfDrawing(drawn), text: [] } };
+  }
+
+  async #answer(room: string, command: Command): Promise<unknown> {
     for (;;) {
-      const outcome = await this.attempt(room, READ);
-      if (outcome.is === 'answer') return sightOf(outcome.value as string);
+      const outcome = await this.attempt(room, command);
+      if (outcome.is === 'answer') return outcome.value;
       await pause(this.#scene.world, 50);
     }
   }
@@ -116,7 +130,8 @@ export class RestClient {
     if (answer !== null) this.#scene.audit.numbered(room, (answer.value as { actor: number }).actor, request.id);
   }
 
-  #commandFor(kind: 'push' | 'patch' | 'type', { token }: Edit): Command {
+  #commandFor(kind: EditKind, { token }: Edit): Command {
+    if (kind === 'draw') return { type: 'ydoc.change', from: null, guid: '', update: drawingWith(token) };
     const id = `${this.#actor}:${++this.#opsMade}`;
     if (kind === 'patch')
       return { type: 'storage.patch', operations: [{ op: 'add', path: '/list/-', value: token }], request: this.#newRequest() };
@@ -146,6 +161,7 @@ export class RestClient {
       const mayHaveBeen = edit?.mayBeThere ?? false;
       if (edit !== null) edit.mayBeThere = true; // from now on, until it is refused
       const outcome = await this.attempt(room, command);
+      if (this.#scene.isOver) return null; // too late to count: the end is being judged
       if (outcome.is === 'answer') return { value: outcome.value };
       if (edit !== null && isWithoutEffect(outcome)) edit.mayBeThere = mayHaveBeen;
       if (attempt < patience) await pause(world, 5 + world.dice.fraction() * 200);

@@ -1,15 +1,14 @@
-/**
- * The fake Postgres of the simulation does what the real one does: the same contracts hold for both. What they do not reach, waiting for locks and
- * commits, is here beside answers that a real one gave (reliability 2.b).
- */
+/** The fake Postgres of the simulation does what the real one does: the same contracts hold for both. Here its virtual time goes as real time does. */
 import { afterAll } from 'vitest';
 import { systemRandom } from '../../src/base/clock.ts';
-import { asIncarnation, asWorkerAddress } from '../../src/base/ids.ts';
+import { asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { SqlOwnership } from '../../src/kernel/cluster/sql-ownership.ts';
+import type { Sql } from '../../src/kernel/persistence/sql.ts';
 import { SqlJournal } from '../../src/kernel/persistence/sql-journal.ts';
 import { INLINE_BYTES_MAX, SqlSnapshots } from '../../src/kernel/persistence/sql-snapshots.ts';
 import { journalContract } from '../contract/journal.contract.ts';
+import { locksContract } from '../contract/locks.contract.ts';
 import { ownershipContract } from '../contract/ownership.contract.ts';
 import { snapshotsContract } from '../contract/snapshots.contract.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -19,7 +18,6 @@ import { PostgresLink } from './postgres/link.ts';
 import { FakeServer } from './postgres/server.ts';
 import { Process, World } from './world.ts';
 
-/** A fake database whose virtual time passes by itself, as long as anything is due. */
 function aDatabase() {
   const world = new World({ seed: 1 });
   const server = new FakeServer(world, { commitMs: () => 1 });
@@ -28,7 +26,12 @@ function aDatabase() {
   const db = new FakeSql({ link, process, poolMax: 10, answerMsMax: 11_000 });
   let isOver = false;
   const flow = async (): Promise<void> => {
-    while (!isOver) await world.run(Number.POSITIVE_INFINITY);
+    for (let lastMs = performance.now(); !isOver; ) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      const nowMs = performance.now();
+      await world.run(nowMs - lastMs);
+      lastMs = nowMs;
+    }
   };
   const flowing = flow();
   afterAll(() => {
@@ -51,23 +54,27 @@ function aDatabase() {
 
 const { world, process, db, tables, aStream, takeOver } = aDatabase();
 
+const aWorker = (over: Sql): Promise<SqlOwnership> =>
+  SqlOwnership.register({
+    db: over,
+    clock: manualClock(),
+    random: systemRandom,
+    log: silentLog,
+    address: asWorkerAddress('test:1'),
+    onLapsed: () => undefined,
+    onRecalled: () => undefined,
+  });
+
 ownershipContract('the fake', async () => ({
-  aWorker: () =>
-    SqlOwnership.register({
-      db,
-      clock: manualClock(),
-      random: systemRandom,
-      log: silentLog,
-      address: asWorkerAddress('test:1'),
-      onLapsed: () => undefined,
-      onRecalled: () => undefined,
-    }),
+  aWorker: () => aWorker(db),
   aStream: () => aStream(0),
   async expire({ incarnation }) {
-    const lease = tables.leases.get(asIncarnation(incarnation))!;
+    const lease = tables.leases.get(incarnation)!;
     tables.leases.set(incarnation, { ...lease, untilMs: world.nowMs - 60_000 });
   },
 }));
+
+locksContract('the fake', async () => ({ db, aStream: () => aStream(1), aWorker }));
 
 journalContract('the fake', async () => ({
   journal: new SqlJournal({ db, clock: process.clock, log: silentLog }),

@@ -37,6 +37,8 @@ export interface Mutant {
   readonly under?: Fault;
   /** Stands between a worker and its database. */
   readonly sql?: (db: Sql, around: Around) => Sql;
+  /** Whether supervisors fence processes that are paused. */
+  readonly isHasty?: boolean;
   readonly clock?: (process: Process) => Clock;
   /** What becomes of a command on its way into the cluster. */
   readonly sent?: (command: Command) => Command;
@@ -67,7 +69,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   M4: { what: 'epochs come from Redis, which forgets', sql: epochFromRedis },
   M5: { what: 'a request that comes again is not recognised', sent: (command) => asIfNew(command) },
   M6: { what: 'an append with an unknown outcome is appended again behind itself', sql: appendBlindly },
-  M7: { under: 'pause', what: 'only timers say that the lease is over, nobody looks at the clock', clock: clockOfTimers },
+  M7: { under: 'isolate', what: 'reads are answered without a look at the lease', patch: suspendNobody },
   M8: { under: 'isolate', what: 'snapshot and journal are read before the claim', sql: readBeforeClaim },
   M9: {
     under: 'isolate',
@@ -99,8 +101,9 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   N7: { what: 'an unknown outcome is called a refusal', heard: refusalForUnknown },
   N8: { under: 'part workers', what: 'an owner does not read which rooms were taken from it', sql: withoutRecalls },
   N9: { under: 'part workers', what: 'a deletion is answered before the owner has closed the room', started: closeAtOnce },
-  N10: { under: 'isolate', what: 'actors go on when the lease of their worker has lapsed', patch: suspendNobody },
+  N10: { under: 'pause', what: 'only timers say that the lease is over, nobody looks at the clock', clock: clockOfTimers },
   N11: { under: 'crash', what: 'sessions do not join anew when their room has moved', started: keepSessions },
+  N12: { under: 'isolate', what: 'a supervisor takes silence for the end of a process', isHasty: true },
 };
 
 let renamed = 0;

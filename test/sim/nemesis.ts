@@ -95,6 +95,9 @@ interface Plan {
   readonly seeksOwners: boolean;
 }
 
+/** A supervisor that takes silence for proof waits no longer. */
+const HASTY_MS = 1_000;
+
 /** These are over at once, or end by themselves. */
 const MOMENTARY: ReadonlySet<Fault> = new Set<Fault>(['crash', 'end sessions', 'forget hints', 'drain', 'move room']);
 
@@ -198,6 +201,7 @@ export class Nemesis {
     if (how === 'stand still') this.#audit.mayReadsBeStale = true;
     const end = (): void => process.resume(how === 'pause' ? {} : { stoodStillMs: this.#world.nowMs - begunMs });
     this.#for(lengthMs, () => process.pause(), end);
+    this.#suspect(machine);
     if (lengthMs > SILENT_MS) this.#world.after(SILENT_MS, () => this.#fallSilent(machine, lengthMs - SILENT_MS));
   }
 
@@ -215,10 +219,17 @@ export class Nemesis {
     for (const other of this.#cluster.machines) if (other !== machine) this.#part(machine, other, lengthMs);
   }
 
+  /** For the mutant that does not wait for proof. */
+  #suspect(machine: Machine): void {
+    if (this.#cluster.mutant.isHasty !== true) return;
+    this.#world.after(HASTY_MS, () => machine.life !== null && machine.fence(machine.life));
+  }
+
   /** Only clients reach it; nobody remembers that it has rooms. */
   #isolate(machine: Machine, lengthMs: number): void {
     this.#partFromAll(machine, lengthMs);
     this.#cut(machine, lengthMs);
+    this.#suspect(machine);
     this.#cluster.redis.forget();
   }
 

@@ -1,4 +1,5 @@
 /** The rooms of a simulation as they are in the tables at the start, and how to read what is in them. */
+import * as Y from 'yjs';
 import type { Json } from '../../src/base/json.ts';
 import { entryCrc } from '../../src/kernel/persistence/journal-queries.ts';
 import { OP, type Op } from '../../src/protocol/storage-ops.ts';
@@ -28,6 +29,25 @@ export function sightOf(text: string): Sight {
   const { list = [], text: segments = [] } = JSON.parse(text) as { list?: string[]; text?: Json };
   const typed = (segments as [string][]).map(([part]) => part).join('');
   return { list, text: typed.split(';').filter((token) => token !== '') };
+}
+
+/** The name under which the judge knows the room's Yjs document. */
+export function drawingOf(room: string): string {
+  return `${room} drawing`;
+}
+
+/** An update, as of a client of its own, that adds a token. */
+export function drawingWith(token: string): Uint8Array {
+  const doc = new Y.Doc();
+  doc.clientID = Number(token.slice(1, -1));
+  doc.getMap('tokens').set(token, true);
+  return Y.encodeStateAsUpdate(doc);
+}
+
+export function tokensOfDrawing(update: Uint8Array): string[] {
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, update);
+  return [...doc.getMap('tokens').keys()];
 }
 
 /** Tokens in a frame to a client. */

@@ -2,6 +2,7 @@
 import { runBatch } from './batch.ts';
 import { reportStray } from './simulation.ts';
 
+Error.stackTraceLimit = 0; // a refusal is no news here; `--seed` shows where errors come from
 process.on('unhandledRejection', reportStray);
 process.on('message', (batch) => {
   runBatch(batch as Parameters<typeof runBatch>[0]).then(

@@ -5,7 +5,7 @@ import { pause, RestClient, type Scene } from './clients.ts';
 import { Landlord } from './landlord.ts';
 import { type Mutant, NONE } from './mutants.ts';
 import { type Fault, Nemesis } from './nemesis.ts';
-import { furnish } from './rooms.ts';
+import { drawingOf, furnish } from './rooms.ts';
 import { SocketClient } from './sockets.ts';
 import { Cluster, Machine } from './workers.ts';
 import { World } from './world.ts';
@@ -32,8 +32,8 @@ export interface Verdict {
 
 const ROOMS = ['red', 'blue'];
 const MACHINES = ['a', 'b', 'c'];
-const CLIENTS = 6;
-const TROUBLE_MS = 10_000;
+const CLIENTS = 5;
+const TROUBLE_MS = 9_000;
 /** A healed cluster answers for every room by then: the longest lease, and the longest time that a statement is waited for. */
 const HEALED_MS_MAX = 25_000;
 
@@ -63,6 +63,7 @@ async function play({ seed, mutant = NONE, only = null, keepsLog = false }: RunO
   const cluster = new Cluster(world, {
     policy: policyOf(world.dice),
     mutant,
+    hasSupervisors: world.dice.chance(0.5),
     onTrouble: (what) => audit.broken('C11 no trouble in the code', what),
   });
   cluster.postgres.tables.listener = audit;
@@ -72,7 +73,7 @@ async function play({ seed, mutant = NONE, only = null, keepsLog = false }: RunO
   await world.run(50);
 
   let tokens = 0;
-  const readShare = world.dice.pick([2, 5, 20]);
+  const readShare = world.dice.pick([2, 5, 80]);
   const scene: Scene = {
     world,
     cluster,
@@ -154,11 +155,15 @@ async function judgeWhatIsDurable(scene: Scene, landlord: Landlord | null): Prom
   await world.run(50);
   const waiting = new Set<string>(rooms);
   const client = new RestClient(scene, 3_000_000);
-  for (const room of rooms)
-    void client.sight(room).then((sight) => {
+  for (const room of rooms) {
+    const known = audit.knownOf(room);
+    const drawn = audit.knownOf(drawingOf(room));
+    void client.sights(room).then(({ storage, drawing }) => {
       waiting.delete(room);
-      audit.final(room, sight);
+      audit.final(room, storage, known);
+      audit.final(drawingOf(room), drawing, drawn);
     });
+  }
   if (landlord !== null) {
     waiting.add('green');
     void landlord.judge().then(() => waiting.delete('green'));

@@ -2,11 +2,12 @@
  * The workers of a simulated cluster: machines on which processes live one after the other, each with a whole real worker in it.
  */
 import { MemoryNetwork } from '../../src/adapters/memory-bus.ts';
-import { asWorkerAddress, type RoomId } from '../../src/base/ids.ts';
+import { asWorkerAddress, type Incarnation, type RoomId } from '../../src/base/ids.ts';
 import type { Log } from '../../src/base/observe.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { findOwnerAddress, findRoomForEntry } from '../../src/features/rooms/queries.ts';
 import { findSchemaOfStream } from '../../src/features/schemas/queries.ts';
+import { fenceAtOnce } from '../../src/kernel/cluster/dead-fence.ts';
 import type { Query, Sql } from '../../src/kernel/persistence/sql.ts';
 import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
 import type { RoomPolicy } from '../../src/room/room-actor.ts';
@@ -47,8 +48,17 @@ export interface Life {
   isDraining: boolean;
   /** For a mutant that has to know. */
   isResuming: boolean;
+  /** The names of its leases, oldest first. */
+  readonly incarnations: Incarnation[];
   /** Called when the process dies. */
   readonly onDeath: Set<() => void>;
+}
+
+export interface ClusterOptions {
+  readonly policy: RoomPolicy;
+  readonly mutant: Mutant;
+  readonly hasSupervisors: boolean;
+  readonly onTrouble: (what: string) => void;
 }
 
 export class Cluster {
@@ -61,11 +71,14 @@ export class Cluster {
   readonly machines: Machine[] = [];
   readonly mutant: Mutant;
   readonly policy: RoomPolicy;
+  /** Whether somebody watches the processes, and fences those that have ended. */
+  readonly hasSupervisors: boolean;
   readonly onTrouble: (what: string) => void;
 
-  constructor(world: World, options: { policy: RoomPolicy; mutant: Mutant; onTrouble: (what: string) => void }) {
+  constructor(world: World, options: ClusterOptions) {
     this.world = world;
     this.policy = options.policy;
+    this.hasSupervisors = options.hasSupervisors;
     this.mutant = options.mutant;
     this.onTrouble = options.onTrouble;
     const { clock } = new Process(world, 'network');
@@ -91,13 +104,20 @@ export class Machine {
   readonly name: string;
   readonly link: PostgresLink;
   readonly #cluster: Cluster;
+  /** A process that outlives those it watches, with a way of its own to the database. */
+  readonly #supervisor: Process;
+  readonly #supervisorDb: Sql;
   #life: Life | null = null;
   #lives = 0;
 
   constructor(cluster: Cluster, name: string) {
     this.#cluster = cluster;
     this.name = name;
-    this.link = new PostgresLink(cluster.postgres, () => cluster.travelMs());
+    const travelMs = (): number => cluster.travelMs();
+    this.link = new PostgresLink(cluster.postgres, travelMs);
+    this.#supervisor = new Process(cluster.world, `supervisor of ${name}`);
+    const link = new PostgresLink(cluster.postgres, travelMs);
+    this.#supervisorDb = new FakeSql({ link, process: this.#supervisor, poolMax: 1, answerMsMax: ANSWER_MS_MAX });
   }
 
   get address(): ReturnType<typeof asWorkerAddress> {
@@ -117,7 +137,16 @@ export class Machine {
     const process = new Process(world, name);
     const bus = network.join(this.address);
     const db = new FakeSql({ link: this.link, process, poolMax: POOL_MAX, answerMsMax: ANSWER_MS_MAX });
-    const life: Life = { name, process, db, worker: null, isDraining: false, isResuming: false, onDeath: new Set() };
+    const life: Life = {
+      name,
+      process,
+      db,
+      worker: null,
+      isDraining: false,
+      isResuming: false,
+      incarnations: [],
+      onDeath: new Set(),
+    };
     this.#life = life;
     life.onDeath.add(() => network.leave(bus));
     life.onDeath.add(() => this.link.abandon());
@@ -142,6 +171,14 @@ export class Machine {
     this.#life = null;
     life.process.kill();
     for (const end of life.onDeath) end();
+    if (this.#cluster.hasSupervisors) this.fence(life);
+  }
+
+  /** What a supervisor does when it has seen a process end. */
+  fence({ incarnations }: Life): void {
+    const { clock, random } = this.#supervisor;
+    for (const incarnation of incarnations)
+      void fenceAtOnce(incarnation, { db: this.#supervisorDb, clock, random, log: silentLog });
   }
 
   #depsOf(life: Life, bus: ProcessBus): WorkerDeps {
@@ -174,6 +211,7 @@ export class Machine {
           idleMs: 60_000,
         },
       },
+      onRegistered: (incarnation) => life.incarnations.push(incarnation),
       admit: async ({ roomId }) => ({
         roomId: roomId as RoomId,
         userId: 'somebody',

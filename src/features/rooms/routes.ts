@@ -47,7 +47,7 @@ export interface RoomsDeps {
   readonly rooms: RoomDoor;
   nowMs(): number;
   /** Called once a change of accesses has committed: sessions that entered by them must be looked at again. */
-  accessesChanged(roomId: RoomId): void;
+  accessesChanged(roomId: RoomId): void | Promise<void>;
 }
 
 const route = routeFor<RoomsDeps>();

@@ -6,6 +6,7 @@
  */
 import type { BlobParts } from './blob-parts.ts';
 
+/** A store does not keep a piece beyond asking for the next one. */
 export type BlobBody = Uint8Array | AsyncIterable<Uint8Array>;
 
 export interface StoredBlob {

@@ -16,7 +16,10 @@ export interface HttpRequest {
   readonly remoteAddress: string;
   /** The whole body. @throws AppError PAYLOAD_TOO_LARGE as soon as more than `bytesMax` arrive or are declared. */
   body(bytesMax: number): Promise<Uint8Array>;
-  /** The body in pieces as it arrives, with back-pressure. Use either this or `body`, once. Rejects with `aborted.reason`. */
+  /**
+   * The body in pieces as it arrives, with back-pressure. Use either this or `body`, once. Rejects with `aborted.reason`. A piece may be kept
+   * until the next one is asked for, and no longer: its memory is used again.
+   */
   stream(): AsyncIterable<Uint8Array>;
   /** Aborted when the client goes away before the answer is complete. */
   readonly aborted: AbortSignal;

@@ -7,28 +7,32 @@ import { VALUE_CHARACTERS_MAX } from '../../protocol/storage-values.ts';
 import { jsonEquals } from './json-equals.ts';
 import type { TextNode } from './nodes.ts';
 import { editText, textLength } from './text.ts';
-import { updatesSince } from './text-history.ts';
+import { versionTypedOver } from './text-departures.ts';
+import { type AppliedUpdate, latestSince, updatesSince } from './text-history.ts';
 import { operationsBehind } from './text-resend.ts';
-import { transform } from './text-transform.ts';
+import { transformOverAll } from './text-transform.ts';
 import { type Storage, updateText } from './tree.ts';
 import type { Verdict } from './verdict.ts';
 
-/** Most pairs of operations that meet in one transformation; some 0.2 s. Clients that were away read the text afresh and start from there. */
-const PAIRS_MAX = 500_000;
 /** Most runs of text that one update may pass, an operation at a time; some 0.2 s. Thousands of keystrokes typed offline stay below. */
 const PASSED_RUNS_MAX = 50_000_000;
 
 /** As it stands in the journal: with what the client sent, where that is not what was applied. */
 type JournaledUpdate = UpdateTextOp & { readonly sent?: readonly TextOperation[] };
 
-export function applyUpdateText(storage: Storage, op: UpdateTextOp): Verdict {
+export function applyUpdateText(storage: Storage, op: UpdateTextOp, session: 'this' | 'earlier'): Verdict {
   const text = storage.nodes.get(op.id);
-  if (text?.type !== CRDT.TEXT || op.ops.length === 0) return { is: 'ignored' };
+  if (text?.type !== CRDT.TEXT) return { is: 'ignored' };
   const { version, history } = text;
-  if (op.opId !== undefined && (history.opIds.has(op.opId) || storage.textOpIds.has(op.opId))) {
-    const behind = operationsBehind(op, text);
-    // The client drops what it holds of this op, and takes the text as it knows it from its snapshot.
-    const ack: UpdateTextOp = { ...op, baseVersion: version, version, ops: [] };
+  // The client drops what it holds of this op, and takes the text as it knows it from its snapshot.
+  const ack: UpdateTextOp = { ...op, baseVersion: version, version, ops: [] };
+  // Nothing may be left of a resent edit that is not known here. Its client still waits for it, and sends no other of this text before.
+  if (op.ops.length === 0) return { is: 'known', op: ack };
+  const told = session === 'this' ? version : versionTypedOver(storage.departures, text, op.opId);
+  const typedOver = Math.min(op.baseVersion, told);
+  const outline = op.opId === undefined ? undefined : storage.textOpIds.noteOf(op.opId);
+  if (op.opId !== undefined && (outline !== undefined || history.opIds.has(op.opId))) {
+    const behind = operationsBehind(op, text, { typedOver, outline: outline ?? 0 });
     if (behind.length === 0) return { is: 'known', op: ack };
     // If the first answer was only late, the client takes no second one under this op id: it hears of the rest as others do.
     const verdict = applyMoved(storage, text, op, behind);
@@ -36,7 +40,14 @@ export function applyUpdateText(storage: Storage, op: UpdateTextOp): Verdict {
   }
   const between = updatesSince(history, op.baseVersion, version);
   if (between === null) return rejected(`The text is at version ${version}; ${op.baseVersion} is too old, or not yet reached`);
-  return applyMoved(storage, text, op, transformOverAll(op.ops, between));
+  return applyMoved(storage, text, op, movedOver(op.ops, latestSince(history, typedOver, version)) ?? movedOver(op.ops, between));
+}
+
+function movedOver(operations: readonly TextOperation[], updates: readonly AppliedUpdate[]): readonly TextOperation[] | null {
+  return transformOverAll(
+    operations,
+    updates.map((update) => update.operations),
+  );
 }
 
 /** Applies what became of the operations of `op` on their way to this version; null when that was too much to find out. */
@@ -48,7 +59,9 @@ function applyMoved(storage: Storage, text: TextNode, op: UpdateTextOp, moved: r
     return rejected(`A text may not be longer than ${VALUE_CHARACTERS_MAX} characters`);
   const applied: UpdateTextOp = { ...op, version: text.version + 1, ops: [...operations] };
   const journal: JournaledUpdate = jsonEquals(op.ops, applied.ops) ? applied : { ...applied, sent: op.ops };
-  updateText(storage, text, { opId: op.opId, baseVersion: op.baseVersion, operations, sent: journal.sent, data });
+  storage.departures.edits += 1;
+  const { edits: edit } = storage.departures;
+  updateText(storage, text, { opId: op.opId, baseVersion: op.baseVersion, operations, sent: journal.sent, data, edit });
   return { is: 'applied', op: applied, journal };
 }
 
@@ -63,23 +76,6 @@ export function replayUpdateText(storage: Storage, op: JournaledUpdate): void {
 
 function rejected(reason: string): Verdict {
   return { is: 'rejected', reason };
-}
-
-function transformOverAll(
-  operations: readonly TextOperation[],
-  between: readonly (readonly TextOperation[])[],
-): readonly TextOperation[] | null {
-  let moved = operations;
-  let ahead = between.reduce((count, others) => count + others.length, 0);
-  let pairs = 0;
-  for (const others of between) {
-    // Asked anew each time, because ranges split where text was inserted.
-    if (pairs + moved.length * ahead > PAIRS_MAX) return null;
-    pairs += moved.length * others.length;
-    ahead -= others.length;
-    moved = transform(moved, others, 'after');
-  }
-  return moved;
 }
 
 /** Every operation passes the runs before its place, those that earlier ones cut included. */

@@ -9,6 +9,7 @@ import { applyDeleteCrdt, applyDeleteObjectKey, applySetParentKey, applyUpdateOb
 import { applyCreate } from './apply-create.ts';
 import { applyUpdateText, replayUpdateText } from './apply-text.ts';
 import { refusedGrowth } from './object-size.ts';
+import { withoutEchoes } from './text-resend.ts';
 import type { Storage } from './tree.ts';
 import type { RejectedVerdict, Verdict } from './verdict.ts';
 
@@ -23,7 +24,8 @@ export interface Applied {
   /** One REJECT_STORAGE_OP each. */
   readonly rejected: { readonly opIds: string[]; readonly reason: string }[];
   /**
-   * Whether the sender must get a snapshot it did not ask for (protocol 6.4): after ops of an earlier connection. Not after an undo that
+   * Whether the sender must get a snapshot it did not ask for (protocol 6.4): after ops of an earlier connection, but for edits of texts, whose
+   * answer says it all. With a snapshot behind it a client would send again what it has typed meanwhile, under the op id of the edit it waits for. Not after an undo that
    * brought deleted nodes back, as that section proposes too: measured with real clients, the snapshot made more of them diverge.
    */
   needsRepair: boolean;
@@ -37,18 +39,18 @@ export function nothingApplied(): Applied {
 export function applyOps(storage: Storage, ops: readonly Op[], { actor }: { readonly actor: number }): Applied {
   const applied = nothingApplied();
   const prefix = `${actor}:`;
-  for (const op of ops) {
-    const verdict = applyOp(storage, op, applied);
+  for (const op of withoutEchoes(storage.nodes, ops)) {
     const isReplay = op.opId?.startsWith(prefix) === false;
-    if (isReplay) applied.needsRepair = true;
+    const verdict = applyOp(storage, op, applied, isReplay ? 'earlier' : 'this');
+    if (isReplay && op.type !== OP.UPDATE_TEXT) applied.needsRepair = true;
     if (verdict.is === 'applied' && (isReplay || verdict.revives === true)) repeatCreate(storage, verdict.op, applied);
   }
   return applied;
 }
 
-/** Applies one op, adds who is told what of it to `applied`, and returns what became of it. */
-export function applyOp(storage: Storage, op: Op, applied: Applied): Verdict {
-  const verdict = refusedGrowth(storage, op) ?? judge(storage, op);
+/** Applies one op, made in this session or an earlier one, adds who is told what of it to `applied`, and returns what became of it. */
+export function applyOp(storage: Storage, op: Op, applied: Applied, session: 'this' | 'earlier' = 'this'): Verdict {
+  const verdict = refusedGrowth(storage, op) ?? judge(storage, op, session);
   switch (verdict.is) {
     case 'ignored':
       if (op.opId !== undefined) applied.replies.push({ type: OP.DELETE_CRDT, id: 'ACK', opId: op.opId });
@@ -80,12 +82,12 @@ export function applyOp(storage: Storage, op: Op, applied: Applied): Verdict {
 export function replayOps(storage: Storage, ops: readonly Op[]): void {
   for (const op of ops) {
     if (op.type === OP.UPDATE_TEXT) replayUpdateText(storage, op);
-    else judge(storage, op);
+    else judge(storage, op, 'this');
   }
 }
 
 /** Applies one op, if it has an effect. */
-function judge(storage: Storage, op: Op): Verdict {
+function judge(storage: Storage, op: Op, session: 'this' | 'earlier'): Verdict {
   switch (op.type) {
     case OP.CREATE_OBJECT:
     case OP.CREATE_LIST:
@@ -103,7 +105,7 @@ function judge(storage: Storage, op: Op): Verdict {
     case OP.DELETE_CRDT:
       return applyDeleteCrdt(storage, op);
     case OP.UPDATE_TEXT:
-      return applyUpdateText(storage, op);
+      return applyUpdateText(storage, op, session);
     case OP.UNKNOWN:
       return { is: 'ignored' };
     default:

@@ -16,6 +16,7 @@ import type { Command, Effect, RestIds, RoomState } from '../shapes.ts';
 import { type Applied, applyOps } from './apply.ts';
 import { opsFromLson, toJson, toPlainLson } from './lson.ts';
 import { applyJsonPatch } from './patch.ts';
+import { noteReader } from './text-departures.ts';
 import { atomically, compactNodes, emptyStorage, isEmptyStorage, type Storage, serializedNodes } from './tree.ts';
 
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
@@ -24,6 +25,7 @@ export function decideStorageFetch(room: RoomState, { from }: Of<'storage.fetch'
   const session = sessionOf(room, from);
   if (!allows(session.permissions, 'storage', 'read')) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: 'storage:read' });
   session.storageAt = room.decision;
+  noteReader(room.storage.departures, session.actor);
   return [tell(from, stateOf(room))];
 }
 

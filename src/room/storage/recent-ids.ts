@@ -1,24 +1,36 @@
 /**
- * Remembers the ids that came last, in bounded memory: at least `max` of them, at most twice as many.
+ * Remembers the ids that came last, each with a number, in bounded memory: at least `max` of them, at most twice as many.
  *
  * Two generations: when the young one is full it becomes the old one, and the old one is forgotten. No id is ever moved singly.
  */
 export class RecentIds {
   readonly #max: number;
-  #old = new Set<string>();
-  #young = new Set<string>();
+  #old = new Map<string, number>();
+  #young = new Map<string, number>();
 
   constructor(max: number, ids: Iterable<string> = []) {
     this.#max = max;
     for (const id of ids) this.add(id);
   }
 
-  add(id: string): void {
+  add(id: string, note = 0): void {
     if (this.#young.size >= this.#max) {
       this.#old = this.#young;
-      this.#young = new Set();
+      this.#young = new Map();
     }
-    this.#young.add(id);
+    this.#young.set(id, note);
+  }
+
+  /** Adds the id, or gives one that is known another number. */
+  put(id: string, note: number): void {
+    if (this.#old.has(id)) this.#old.set(id, note);
+    else if (this.#young.has(id)) this.#young.set(id, note);
+    else this.add(id, note);
+  }
+
+  /** Undefined when the id is not known. */
+  noteOf(id: string): number | undefined {
+    return this.#young.get(id) ?? this.#old.get(id);
   }
 
   delete(id: string): void {
@@ -32,6 +44,11 @@ export class RecentIds {
 
   /** The last `max` ids, oldest first. The ids must have been added once each. */
   latest(): string[] {
-    return [...this.#old, ...this.#young].slice(-this.#max);
+    return [...this.#old.keys(), ...this.#young.keys()].slice(-this.#max);
+  }
+
+  /** The numbers of the latest ids, in the same order. */
+  latestNotes(): number[] {
+    return [...this.#old.values(), ...this.#young.values()].slice(-this.#max);
   }
 }

@@ -22,6 +22,8 @@ export interface AppliedUpdate {
   readonly operations: readonly TextOperation[];
   /** What the client sent, unless that is what was applied. */
   readonly sent?: readonly TextOperation[] | undefined;
+  /** Its number among the edits of all texts since the load; absent when it was there at the load. */
+  readonly edit?: number | undefined;
 }
 
 interface Remembered extends AppliedUpdate {
@@ -45,20 +47,31 @@ export function emptyHistory(): TextHistory {
   return { opIds: new RecentIds(UPDATES_MAX), updates: [], characters: 0 };
 }
 
-export function remember(history: TextHistory, { opId, baseVersion, operations, sent }: AppliedUpdate): void {
+export function remember(history: TextHistory, { opId, baseVersion, operations, sent, edit }: AppliedUpdate): void {
   if (opId !== undefined && !history.opIds.has(opId)) history.opIds.add(opId);
   const characters = JSON.stringify([operations, sent]).length;
-  history.updates.push({ opId, baseVersion, operations, sent, characters });
+  history.updates.push({ opId, baseVersion, operations, sent, edit, characters });
   history.characters += characters;
   while (history.updates.length > UPDATES_MAX || history.characters > CHARACTERS_MAX)
     history.characters -= history.updates.shift()!.characters;
 }
 
 /** The updates after `baseVersion` of a text now at `version`, oldest first; null when they are no longer, or not yet, known. */
-export function updatesSince(history: TextHistory, baseVersion: number, version: number): (readonly TextOperation[])[] | null {
+export function updatesSince({ updates }: TextHistory, baseVersion: number, version: number): readonly AppliedUpdate[] | null {
   const missing = version - baseVersion;
-  if (missing < 0 || missing > history.updates.length) return null;
-  return history.updates.slice(history.updates.length - missing).map(({ operations }) => operations);
+  return missing < 0 || missing > updates.length ? null : updates.slice(updates.length - missing);
+}
+
+/** The same as far back as they are known. */
+export function latestSince({ updates }: TextHistory, baseVersion: number, version: number): readonly AppliedUpdate[] {
+  return updates.slice(Math.max(0, updates.length - Math.max(0, version - baseVersion)));
+}
+
+/** The version that a text now at `version` had after the first `edits` of all texts, as far back as its updates are known. */
+export function versionAfter({ updates }: TextHistory, edits: number, version: number): number {
+  let later = 0;
+  while (later < updates.length && (updates[updates.length - 1 - later]!.edit ?? 0) > edits) later += 1;
+  return version - later;
 }
 
 /** The last update with this op id, and what version it made of a text now at `version`; null when it is no longer known. */
@@ -84,7 +97,7 @@ export function storedHistory({ opIds, updates }: TextHistory): StoredHistory {
     if (characters > STORED_CHARACTERS_MAX) break;
     from -= 1;
   }
-  return { opIds: opIds.latest(), updates: updates.slice(from).map(({ characters: _, ...update }) => update) };
+  return { opIds: opIds.latest(), updates: updates.slice(from).map(({ characters: _, edit: __, ...update }) => update) };
 }
 
 export function loadHistory({ opIds, updates }: StoredHistory): TextHistory {

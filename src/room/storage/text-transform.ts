@@ -14,9 +14,27 @@ type Range = Extract<TextOperation, { type: 'delete' | 'format' }>;
 type Format = Extract<TextOperation, { type: 'format' }>;
 type Operations = readonly TextOperation[];
 
+/** Most pairs of operations that meet in one transformation; some 0.2 s. */
+export const PAIRS_MAX = 500_000;
+
 /** `operations` as they read once `others`, made from the same text, have been applied. */
 export function transform(operations: Operations, others: Operations, order: Order): Operations {
   return cross(operations, others, order)[0];
+}
+
+/** `operations` as they read once all of `between` have been applied, one after the other; null when that is too much to find out. */
+export function transformOverAll(operations: Operations, between: readonly Operations[]): Operations | null {
+  let moved = operations;
+  let ahead = between.reduce((count, others) => count + others.length, 0);
+  let pairs = 0;
+  for (const others of between) {
+    // Asked anew each time, because ranges split where text was inserted.
+    if (pairs + moved.length * ahead > PAIRS_MAX) return null;
+    pairs += moved.length * others.length;
+    ahead -= others.length;
+    moved = transform(moved, others, 'after');
+  }
+  return moved;
 }
 
 /** Both sequences, each moved over the other. Every pair meets once; pieces of a split meet what is left to meet. */

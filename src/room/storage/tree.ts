@@ -22,7 +22,9 @@ import {
   type TextNode,
 } from './nodes.ts';
 import { RecentIds } from './recent-ids.ts';
+import { type Departures, noDepartures } from './text-departures.ts';
 import { type AppliedUpdate, copyOfHistory, loadHistory, remember, type StoredHistory, storedHistory } from './text-history.ts';
+import { outlineOf } from './text-outline.ts';
 
 /** Deleted ids that are remembered, to notice when one comes back (protocol 6.2). A forgotten one may cost its client one stale key. */
 const DELETED_IDS_MAX = 10_000;
@@ -34,8 +36,10 @@ export interface Storage {
   /** By id; a parent always comes before its children. */
   readonly nodes: Map<string, StorageNode>;
   readonly deletedIds: RecentIds;
-  /** Op ids of the last edits of all texts: one text alone forgets too soon when many write in it. */
+  /** Op ids of the last edits of all texts, with their outlines: one text alone forgets too soon when many write in it. */
   readonly textOpIds: RecentIds;
+  /** What clients that left had heard of the texts. */
+  readonly departures: Departures;
   /** How many nodes stand for a file, by the file's id. */
   readonly files: Map<string, number>;
   /** The changes made so far by what runs `atomically`; null when nobody will ask. */
@@ -63,6 +67,7 @@ export function emptyStorage(): Storage {
     nodes: new Map([[ROOT_ID, root]]),
     deletedIds,
     textOpIds,
+    departures: noDepartures(),
     files: new Map(),
     changes: null,
   };
@@ -186,13 +191,16 @@ export interface TextUpdate extends AppliedUpdate {
 
 export function updateText(storage: Storage, text: TextNode, { data, ...update }: TextUpdate): void {
   const { textOpIds } = storage;
-  const newId = update.opId === undefined || textOpIds.has(update.opId) ? null : update.opId;
-  if (newId !== null) textOpIds.add(newId);
+  const { opId = null } = update;
+  const outline = opId === null ? undefined : textOpIds.noteOf(opId);
+  if (opId !== null) textOpIds.put(opId, outlineOf(update.sent ?? update.operations));
   if (storage.changes !== null) {
     const before = { data: text.data, version: text.version, history: copyOfHistory(text.history) };
     const takeBack = (): void => {
       Object.assign(text, before);
-      if (newId !== null) textOpIds.delete(newId);
+      if (opId === null) return;
+      if (outline === undefined) textOpIds.delete(opId);
+      else textOpIds.put(opId, outline);
     };
     storage.changes.push({ slot: null, takeBack });
   }
@@ -214,8 +222,9 @@ export function serializedNodes({ nodes }: Storage): [string, SerializedCrdt][] 
 interface Stored {
   readonly nodes: readonly CompactNode[];
   readonly histories: readonly (readonly [id: string, history: StoredHistory])[];
-  /** Absent in older snapshots. */
+  /** Absent in older snapshots, and so are the outlines. */
   readonly textOpIds?: readonly string[];
+  readonly textOutlines?: readonly number[];
 }
 
 /**
@@ -225,18 +234,24 @@ interface Stored {
 export function dumpStorage(storage: Storage): unknown {
   const histories: Stored['histories'][number][] = [];
   for (const node of storage.nodes.values()) if (node.type === CRDT.TEXT) histories.push([node.id, storedHistory(node.history)]);
-  return JSON.stringify({ nodes: compactNodes(storage), histories, textOpIds: storage.textOpIds.latest() } satisfies Stored);
+  const { textOpIds } = storage;
+  return JSON.stringify({
+    nodes: compactNodes(storage),
+    histories,
+    textOpIds: textOpIds.latest(),
+    textOutlines: textOpIds.latestNotes(),
+  } satisfies Stored);
 }
 
 /** @throws AppError ROOM_UNREADABLE when this is no dump */
 export function loadStorage(dump: unknown): Storage {
   const storage = emptyStorage();
   try {
-    const { nodes, histories, textOpIds = [] } = JSON.parse(dump as string) as Stored;
+    const { nodes, histories, textOpIds = [], textOutlines = [] } = JSON.parse(dump as string) as Stored;
     if (nodes[0]?.[0] !== ROOT_ID) throw new AppError('ROOM_UNREADABLE', { reason: 'its Storage does not begin with the root' });
     for (const node of nodes) loadNode(storage, node);
     for (const [id, history] of histories) (storage.nodes.get(id) as TextNode).history = loadHistory(history);
-    for (const opId of textOpIds) storage.textOpIds.add(opId);
+    for (const [index, opId] of textOpIds.entries()) storage.textOpIds.add(opId, textOutlines[index]);
   } catch (error) {
     if (error instanceof AppError) throw error;
     throw new AppError('ROOM_UNREADABLE', { reason: `its Storage makes no tree (${String(error)})` });

@@ -5,6 +5,9 @@ import type { Json } from '../../../src/base/json.ts';
 import { OP, type Op, type TextOperation, type UpdateTextOp } from '../../../src/protocol/storage-ops.ts';
 import { replayOps } from '../../../src/room/storage/apply.ts';
 import { toJson } from '../../../src/room/storage/lson.ts';
+import { textLength } from '../../../src/room/storage/text.ts';
+import { UPDATES_MAX } from '../../../src/room/storage/text-history.ts';
+import { lengthOf, outlineOf } from '../../../src/room/storage/text-outline.ts';
 import { transform } from '../../../src/room/storage/text-transform.ts';
 import { compactNodes, dumpStorage, loadStorage, type Storage } from '../../../src/room/storage/tree.ts';
 import { textOperations } from './arbitraries.ts';
@@ -80,13 +83,6 @@ describe('what was typed behind an edit whose answer was missed', () => {
     }
   });
 
-  test('[LT10] is given up when it does not begin with the edit as any client could know it', () => {
-    const storage = aText();
-    edit(storage, '2:0', [insert(3, 'd')]);
-    expect(resend(storage, [insert(2, 'd'), insert(4, 'e')])).toBeUndefined();
-    expect(textIn(storage)).toEqual([['abcd']]);
-  });
-
   test('[LT10] comes out as if its client had heard of everything and sent it then', () => {
     const several = (max: number) => fc.array(textOperations(12), { maxLength: max });
     fc.assert(
@@ -125,4 +121,123 @@ describe('what was typed behind an edit whose answer was missed', () => {
       { numRuns: 500 },
     );
   });
+});
+
+describe('what was typed behind an edit of which its client heard in another way than others', () => {
+  const several = (max: number) => fc.array(textOperations(12), { maxLength: max });
+  const lengthIn = (storage: Storage) => textLength((textIn(storage) ?? []) as [string][]);
+
+  test('[LT11] is applied though the client had heard of updates behind the edit, which it read in a snapshot and did not know for its own', () => {
+    const storage = aText();
+    edit(storage, '2:0', [insert(3, 'd')]);
+    edit(storage, '3:0', [insert(0, '>>')]);
+    expect(resend(storage, [insert(5, 'd'), insert(0, '^'), insert(7, 'e')])).toMatchObject({
+      ops: [insert(0, '^'), insert(7, 'e')],
+    });
+    expect(textIn(storage)).toEqual([['^>>abcde']]);
+  });
+
+  test('[LT11] is applied once, and nothing of the edit again, whichever of the updates the client had heard of', () => {
+    fc.assert(
+      fc.property(
+        textOperations(10),
+        several(3),
+        several(3),
+        fc.array(fc.boolean(), { minLength: 7, maxLength: 7 }),
+        (sent, before, after, heard) => {
+          fc.pre(sent.length > 0);
+          const storage = aText('0123456789');
+          const history = before.map((ops, index) => edit(storage, `3:${index}`, ops));
+          send(storage, updateText('2:0', '1:0', 0, sent));
+          history.push(...after.map((ops, index) => edit(storage, `4:${index}`, ops)));
+          const form = history.reduce<Operations>((ops, others, at) => (heard[at] ? transform(ops, others, 'after') : ops), sent);
+          const length = lengthIn(storage);
+          const resent = [...form, insert(0, '^')];
+          // What looks like the edit as another would know it is taken for that; then some of its ranges may count as typed behind it.
+          fc.pre(!sent.some(({ type }) => type !== 'insert') || form.length === sent.length);
+          resend(storage, resent);
+          expect(lengthIn(storage)).toBe(length + 1);
+          expect(resend(storage, resent)).toBeUndefined();
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  test('[LT11] is applied though the room knows the edit by its op id alone, also after a load', () => {
+    for (const next of [(storage: Storage) => storage, (storage: Storage) => loadStorage(dumpStorage(storage))]) {
+      let storage = aText();
+      edit(storage, '2:0', [insert(3, 'd'), { type: 'delete', index: 0, length: 1 }]);
+      for (let count = 0; count <= UPDATES_MAX; count += 1) edit(storage, `3:${count}`, [insert(0, '>')]);
+      storage = next(storage);
+      const text = textIn(storage) as [string][];
+      const edited = [insert(3, 'd'), { type: 'delete', index: 0, length: 1 } as const];
+      expect(resend(storage, [...edited, insert(0, '^')])).toMatchObject({ ops: [insert(0, '^')] });
+      expect(resend(storage, [...edited, insert(0, '^'), insert(0, '!')])).toMatchObject({ ops: [insert(0, '!')] });
+      expect(textIn(storage)).toEqual([[`!^${text[0]![0]}`]]);
+    }
+  });
+
+  test('[LT11] is given up when nothing of the edit but its id is known, as from a snapshot of older builds', () => {
+    const storage = aText();
+    edit(storage, '2:0', [insert(3, 'd')]);
+    const { textOutlines: _, histories, ...stored } = JSON.parse(dumpStorage(storage) as string);
+    const older = loadStorage(
+      JSON.stringify({ ...stored, histories: histories.map(([id, { opIds }]: any) => [id, { opIds, updates: [] }]) }),
+    );
+    expect(resend(older, [insert(3, 'd'), insert(4, 'e')])).toBeUndefined();
+    expect(textIn(older)).toEqual([['abcd']]);
+  });
+
+  test('[LT11] is applied where it comes when there is too much to move it over', () => {
+    const storage = aText();
+    edit(storage, '2:0', [insert(0, 'd')]);
+    for (let count = 0; count < 600; count += 1) edit(storage, `3:${count}`, [insert(0, '>')]);
+    const typed = Array.from({ length: 1_000 }, () => insert(0, '^'));
+    resend(storage, [insert(0, 'd'), ...typed]);
+    expect(lengthIn(storage)).toBe(3 + 1 + 600 + 1_000);
+  });
+
+  test('[LT11] does not move by what was typed behind the edit before', () => {
+    const storage = aText();
+    edit(storage, '2:0', [insert(0, 'd')]);
+    const version = versionIn(storage);
+    resend(storage, [insert(0, 'd'), insert(1, 'e')]);
+    // Its base is older than what the message before brought.
+    send(storage, updateText('2:0', '1:0', version, [insert(0, 'd'), insert(1, 'e'), insert(0, '^')]));
+    expect(textIn(storage)).toEqual([['^deabc']]);
+  });
+});
+
+describe('an edit that its client has made once more by itself', () => {
+  const echo = [insert(0, 'd'), insert(1, 'e')];
+
+  test.each([
+    ['behind', [insert(3, 'X'), ...echo]],
+    ['among', [insert(3, 'X'), ...echo, insert(0, 'Y')]],
+  ])('[LT14] is applied once: it comes empty, and again %s what was typed later', (_, resent) => {
+    const storage = aText();
+    edit(storage, '2:0', echo);
+    const version = versionIn(storage);
+    for (let times = 0; times < 2; times += 1) {
+      send(storage, updateText('2:0', '1:0', version, []), updateText('2:1', '1:0', version, [...resent]));
+      expect(JSON.stringify(textIn(storage))).toBe(`[["${resent.length > 3 ? 'Y' : ''}deaXbc"]]`);
+    }
+  });
+
+  test('[LT14] is an edit like any other when it does not come empty before', () => {
+    const storage = aText();
+    edit(storage, '2:0', echo);
+    send(storage, updateText('2:9', '1:0', 1, []), updateText('2:1', '1:0', 1, [insert(0, 'X'), ...echo]));
+    expect(textIn(storage)).toEqual([['deXdeabc']]);
+  });
+});
+
+test('[LT11] so many operations belong to an edit, whatever its client has heard of', () => {
+  fc.assert(
+    fc.property(textOperations(12), fc.array(textOperations(12), { maxLength: 4 }), (sent, others) => {
+      const form = others.reduce<Operations>((ops, update) => transform(ops, update, 'after'), sent);
+      expect(lengthOf(outlineOf(sent), [...form, insert(0, '^'), { type: 'delete', index: 0, length: 1 }])).toBe(form.length);
+    }),
+  );
 });

@@ -1,4 +1,4 @@
-/** One client's way to the server, as a `WebSocket` class to hand to an SDK: what passes is recorded, and it can be cut or made deaf. */
+/** One client's way to the server, as a `WebSocket` class to hand to an SDK: what passes is recorded, and it can be cut, made deaf or mute. */
 import { WebSocket } from 'ws';
 import { asMessages, type Message } from './messages.ts';
 
@@ -19,7 +19,7 @@ export class Network {
     protocols?: string | string[],
   ) => WebSocket;
   readonly #open = new Set<WebSocket>();
-  #state: 'fine' | 'cut' | 'deaf' = 'fine';
+  #state: 'fine' | 'cut' | 'deaf' | 'mute' = 'fine';
 
   constructor() {
     const network = this;
@@ -36,6 +36,7 @@ export class Network {
 
       override send(data: never, ...rest: never[]): void {
         network.sent.push(...asMessages(data));
+        if (network.#state === 'mute') return;
         (super.send as (...all: never[]) => void)(data, ...rest);
       }
 
@@ -60,9 +61,14 @@ export class Network {
     this.#state = 'deaf';
   }
 
-  /** Lets new sockets through again. Drops a deaf socket: what it missed is lost. */
+  /** Loses all that the client says from now on; what the server says still arrives. */
+  mute(): void {
+    this.#state = 'mute';
+  }
+
+  /** Lets new sockets through again. Drops a deaf or mute socket: what it missed is lost. */
   mend(): void {
-    if (this.#state === 'deaf') for (const socket of this.#open) socket.terminate();
+    if (this.#state === 'deaf' || this.#state === 'mute') for (const socket of this.#open) socket.terminate();
     this.#state = 'fine';
   }
 }

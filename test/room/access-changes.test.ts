@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import { AppError } from '../../src/base/errors.ts';
+import { asRoomId, asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
+import { silentLog } from '../../src/base/observe.ts';
+import { AccessChanges } from '../../src/room/access-changes.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const ROOM = asRoomId('room');
+const [B, C] = [asWorkerAddress('b:1'), asWorkerAddress('c:1')];
+
+/** Workers of which some do not answer; what each of them, and this one, has heard. */
+function aCluster({ others = [B, C], deaf = [] as WorkerAddress[] } = {}) {
+  const state = { others: others as WorkerAddress[] | null, deaf: new Set(deaf) };
+  const heard: string[] = [];
+  const clock = manualClock();
+  const hearing = (name: string) => ({ reconsider: (roomId: string) => void heard.push(`${name} ${roomId}`) });
+  const changesOf = (name: string): AccessChanges =>
+    new AccessChanges({
+      clock,
+      log: silentLog,
+      here: hearing(name),
+      findOthers: async () => {
+        if (state.others === null) throw new AppError('DATABASE_UNAVAILABLE');
+        return state.others;
+      },
+      bus: {
+        address: asWorkerAddress('a:1'),
+        ask: async (to, message) => {
+          if (state.deaf.has(to)) throw new AppError('OUTCOME_UNKNOWN');
+          expect(AccessChanges.isFor(message)).toBe(true);
+          return changesOf(to).handle(message);
+        },
+      },
+    });
+  return { changes: changesOf('here'), heard, clock, state };
+}
+
+test('[AX1] a change of accesses is told here and to every other worker', async () => {
+  const { changes, heard } = aCluster();
+  await changes.announce(ROOM);
+  expect(heard).toEqual(['here room', 'b:1 room', 'c:1 room']);
+});
+
+test('[AX1] one that does not answer is told again, and nobody else is, until it answers', async () => {
+  const { changes, heard, clock, state } = aCluster({ deaf: [C] });
+  let isDone = false;
+  const announced = changes.announce(ROOM).then(() => {
+    isDone = true;
+  });
+  for (let time = 0; time < 3; time += 1) {
+    await settled();
+    clock.advance(300);
+  }
+  expect([isDone, heard]).toEqual([false, ['here room', 'b:1 room']]);
+  state.deaf.clear();
+  await settled();
+  clock.advance(300);
+  await announced;
+  expect(heard).toEqual(['here room', 'b:1 room', 'c:1 room']);
+});
+
+test('[AX1] one whose lease is over is waited for no longer; who comes meanwhile is told; without a database it goes on when that is back', async () => {
+  const { changes, heard, clock, state } = aCluster({ others: [C], deaf: [C] });
+  const announced = changes.announce(ROOM);
+  await settled();
+  state.others = null;
+  clock.advance(300);
+  await settled();
+  state.others = [B];
+  clock.advance(300);
+  await announced;
+  expect(heard).toEqual(['here room', 'b:1 room']);
+});
+
+test('[AX1] it is not tried for ever', async () => {
+  const { changes, clock } = aCluster({ deaf: [C] });
+  const announced = changes.announce(ROOM);
+  for (let passedMs = 0; passedMs < 61_000; passedMs += 250) {
+    await settled();
+    clock.advance(250);
+  }
+  await announced;
+});

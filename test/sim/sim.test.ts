@@ -1,0 +1,59 @@
+/**
+ * Workers, rooms and clients on virtual time, under faults that follow from a seed; `npm run sim` runs more seeds. Every promise is judged by what
+ * clients saw and what was committed (reliability 3.1, 3.2).
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runBatch } from './batch.ts';
+import { MUTANTS } from './mutants.ts';
+import { PINNED } from './pinned.ts';
+import { Pool } from './pool.ts';
+
+/** A newcomer's first test run is not to take all the time that CI has. */
+const SEEDS = process.env.CI ? 20_000 : 2_000;
+const MUTANT_SEEDS_MAX = 1_500;
+/** The other core is for the tests that run beside this one. */
+const PROCESSES = 1;
+const TIMEOUT_MS = 1_200_000;
+
+let pool: Pool;
+beforeAll(() => {
+  pool = new Pool(PROCESSES);
+});
+afterAll(() => pool.close());
+
+const asItIs = { mutant: null, only: null } as const;
+
+test('[SM1] the same seed takes the same course, in this process and in others', async () => {
+  const batch = { ...asItIs, from: 1, seeds: 10 };
+  const here = await runBatch(batch);
+  expect((await runBatch(batch)).hashes).toEqual(here.hashes);
+  const there = await pool.run({ ...batch, until: 'end' });
+  expect(there.hashes).toEqual(here.hashes);
+  expect(new Set(here.hashes).size).toBe(here.seeds);
+});
+
+test.each(PINNED)('[SM2] nothing is broken with the seed that once found: $found', async ({ seed }) => {
+  expect((await runBatch({ ...asItIs, from: seed, seeds: 1 })).failures).toEqual([]);
+});
+
+test(`[SM2] nothing is broken in ${SEEDS} seeds`, { timeout: TIMEOUT_MS }, async () => {
+  const sum = await pool.run({ ...asItIs, from: 1, seeds: SEEDS, until: 'first failure' });
+  console.log(
+    `seeds 1 to ${SEEDS}: acked ${sum.acked}, takeovers ${sum.takeovers}, virtual seconds ${Math.round(sum.virtualMs / 1_000)}`,
+  );
+  expect(sum.failures, 'npm run sim -- --seed <seed>').toEqual([]);
+  expect(sum.seeds).toBe(SEEDS);
+  expect(sum.acked).toBeGreaterThan(SEEDS * 20);
+  expect(sum.takeovers).toBeGreaterThan(SEEDS);
+});
+
+describe('a worker with one mistake in what it is given', () => {
+  test.each(Object.entries(MUTANTS))('[SM4] is caught: %s', { timeout: TIMEOUT_MS }, async (name, { under = null }) => {
+    const sum = await pool.run({ mutant: name, only: under, from: 1, seeds: MUTANT_SEEDS_MAX, until: 'first failure' });
+    const [first] = sum.failures;
+    console.log(
+      `${name}, ${MUTANTS[name]!.what}: ${first === undefined ? 'not caught' : `seed ${first.seed}, ${first.violations[0]!.rule}`}`,
+    );
+    expect(sum.failures).not.toEqual([]);
+  });
+});
