@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Each of these starts its own processes, whatever the other files run against. */
 const OWN_PROCESSES = ['test/e2e/start.test.ts', 'test/e2e/kill.test.ts', 'test/e2e/several-workers.test.ts'];
@@ -10,6 +11,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: 'all', include: ['test/**/*.test.ts'] } },
       // The same end-to-end files, unchanged, on three workers, where every client lands on one that does not own its room.
