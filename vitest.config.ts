@@ -4,6 +4,9 @@ import { LongestFirst } from './test/support/longest-first.ts';
 /** Each of these starts its own processes, whatever the other files run against. */
 const OWN_PROCESSES = ['test/e2e/start.test.ts', 'test/e2e/kill.test.ts', 'test/e2e/several-workers.test.ts'];
 
+/** Tools and pages that are clients of the API like any other: once is enough. */
+const TOOLS = ['test/e2e/import.test.ts', 'test/e2e/load.test.ts', 'test/e2e/docs.test.ts'];
+
 export default defineConfig({
   test: {
     globalSetup: 'test/support/install-services.ts',
@@ -17,7 +20,7 @@ export default defineConfig({
       // The same end-to-end files, unchanged, on three workers, where every client lands on one that does not own its room.
       {
         extends: true,
-        test: { name: 'cluster', include: ['test/e2e/**/*.test.ts'], exclude: OWN_PROCESSES, env: { E2E_CLUSTER: '1' } },
+        test: { name: 'cluster', include: ['test/e2e/**/*.test.ts'], exclude: [...OWN_PROCESSES, ...TOOLS], env: { E2E_CLUSTER: '1' } },
       },
     ],
   },

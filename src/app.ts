@@ -7,16 +7,22 @@
 import { probePort } from './adapters/listen-probe.ts';
 import { chooseServer } from './adapters/server-choice.ts';
 import { type Admin, openAdmin } from './app/admin.ts';
+import { watchBacklog } from './app/backlog.ts';
 import { openCluster } from './app/cluster.ts';
 import { openDatabase } from './app/database.ts';
 import { keysFor } from './app/keys.ts';
 import { countClose, measuredHttp } from './app/measured.ts';
 import { restApi } from './app/rest.ts';
 import { startRooms } from './app/rooms.ts';
+import { openTracing } from './app/tracing.ts';
+import { openVitals } from './app/vitals.ts';
+import { openWeb } from './app/web.ts';
+import { openWebhooks } from './app/webhooks.ts';
 import { systemClock, systemRandom } from './base/clock.ts';
 import { type Incarnation, newId } from './base/ids.ts';
 import type { Log } from './base/observe.ts';
 import type { Settings } from './config.ts';
+import { SqlOutbox } from './kernel/persistence/sql-outbox.ts';
 import { countInFlight } from './kernel/transport/in-flight.ts';
 import { Gateway } from './room/gateway.ts';
 
@@ -70,18 +76,21 @@ async function startServing(
   settings: Settings,
   { log, onFatal, onRegistered, sharing = 'alone', admin, readiness }: StartOptions & { admin: Admin; readiness: Readiness },
 ): Promise<App> {
-  const { metrics } = admin;
   const refusal = sharing === 'alone' ? await probePort(settings.HOST, settings.PORT) : null; // before a database is made for nothing
   if (refusal !== null) throw refusal;
   const keys = await keysFor(settings);
-  const makeServer = await chooseServer({ log });
+  const [makeServer, web] = await Promise.all([chooseServer({ log }), openWeb(settings)]);
   const database = await openDatabase(settings, { log, onFatal });
   let url = settings.PUBLIC_URL ?? '';
   const workerName = newId(systemRandom, '', WORKER_NAME_LENGTH);
+  const { metrics, report } = openVitals(admin.metrics, { workerName });
+  const { tracer, close: closeTracing } = await openTracing(settings, { log, workerName });
   const cluster = await openCluster(settings, { log, keys, workerName }).catch(async (error: unknown) => {
     await database.close();
     throw error;
   });
+  const outbox = new SqlOutbox({ db: database.db, clock: systemClock, log });
+  const webhooks = openWebhooks(settings, { db: database.db, log, outbox, workerName });
   const rooms = await startRooms({
     settings,
     log,
@@ -89,16 +98,22 @@ async function startServing(
     database,
     cluster,
     metrics,
+    tracer,
+    outbox,
+    watcher: webhooks.watcher,
     publicUrl: () => url,
+    report,
     ...(onRegistered !== undefined && { onRegistered }),
   }).catch(async (error: unknown) => {
     await cluster.close();
     await database.close();
     throw error;
   });
-  const requests = countInFlight(
-    measuredHttp(restApi({ settings, log, keys, db: database.db, rooms }), { metrics, clock: systemClock }),
-  );
+  const rest = restApi({ settings, log, metrics, tracer, keys, db: database.db, rooms, outbox, webhooks });
+  const requests = countInFlight(measuredHttp(web.serve(rest), { metrics, clock: systemClock }));
+  const backlog = watchBacklog({ db: database.db, clock: systemClock, log, metrics });
+  outbox.start();
+  await webhooks.start();
   const server = makeServer({
     http: requests.handle,
     upgrades: Gateway.serves,
@@ -117,10 +132,14 @@ async function startServing(
     await rooms.worker.stop();
     await rooms.stored.close();
     await requests.settled();
+    await outbox.close();
+    await backlog.close();
+    await webhooks.close();
     await new Promise<void>((resolve) => systemClock.soon(resolve)); // their last bytes go out
     await server.close();
     await cluster.close();
     await database.close();
+    await closeTracing();
     await admin.close();
   };
   let stopped: Promise<void> | null = null;

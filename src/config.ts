@@ -15,7 +15,7 @@ const text = (description: string, options: object = {}) => Type.String({ descri
 const count = (description: string, options: { default: number; minimum: number; maximum: number }) =>
   Type.Integer({ description, ...options });
 
-const flag = (description: string, options: { default: boolean }) => Type.Boolean({ description, ...options });
+const flag = (description: string, options: { default?: boolean }) => Type.Boolean({ description, ...options });
 
 /** The table. `default` absent: the setting is optional and has none. */
 export const SETTINGS = {
@@ -96,6 +96,15 @@ export const SETTINGS = {
     default: 'serviceType',
     description:
       'Name of the kind field in Storage documents that are read; the SDKs expect liveblocksType. Both are understood when written.',
+  }),
+  DEMO: Type.Optional(
+    flag(
+      'Whether / is a live demo: whoever opens it may enter, and fill, the rooms demo and demo:…. Without this setting it is there when SECRET_KEY is not set.',
+      {},
+    ),
+  ),
+  CONSOLE: flag('Whether /console is a page to look into rooms and workers with; it shows nothing without the secret key.', {
+    default: true,
   }),
   LOG_LEVEL: Type.Union(
     LOG_LEVELS.map((level) => Type.Literal(level)),
@@ -201,6 +210,47 @@ export const SETTINGS = {
       maximum: 86_400,
     },
   ),
+  THREAD_NOTIFICATIONS: Type.Union([Type.Literal('all'), Type.Literal('replies_and_mentions'), Type.Literal('none')], {
+    default: 'replies_and_mentions',
+    description:
+      'Which comments a user who set nothing for a room is notified of. With all: of users who wrote in the room, or whom it names.',
+  }),
+  TEXT_MENTION_NOTIFICATIONS: Type.Union([Type.Literal('mine'), Type.Literal('none')], {
+    default: 'mine',
+    description: 'Whether a user who set nothing for a room is notified of being mentioned in a text.',
+  }),
+  NOTIFICATION_CHANNELS: text(
+    'Channels by which users are told of notifications unless they say otherwise: email, slack, teams, webPush, with commas between; or none.',
+    { default: 'email', pattern: '^(none|(email|slack|teams|webPush)(,(email|slack|teams|webPush))*)$' },
+  ),
+  BATCHED_NOTIFICATION_KINDS: Type.Optional(
+    text('Kinds of your own, with commas between, whose activities on one subject gather in one notification, up to 50.', {
+      pattern: '^\\$[a-zA-Z_]{1,128}(,\\$[a-zA-Z_]{1,128})*$',
+    }),
+  ),
+  WEBHOOK_TARGETS: Type.Union([Type.Literal('public'), Type.Literal('all')], {
+    default: 'public',
+    description:
+      'Where webhooks may lead. public: over https to public addresses. all: over http, too, and to addresses of this machine and its networks; for development, or where only you have the secret key.',
+  }),
+  NOTIFICATION_DELAY_SECONDS: count(
+    'How long a notification waits for its user to read it before webhooks are told to bring it by e-mail and other channels.',
+    {
+      default: 1_800,
+      minimum: 0,
+      maximum: 604_800,
+    },
+  ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: Type.Optional(
+    text('Address of a collector that takes spans of requests, room loads and snapshots over OTLP/HTTP. Absent: none are made.', {
+      pattern: '^https?://[^\\s]+$',
+    }),
+  ),
+  TRACED_PERCENT: count('Share of requests of which spans are made; one that comes with a traceparent brings its own decision.', {
+    default: 10,
+    minimum: 0,
+    maximum: 100,
+  }),
   NODE_ENV: Type.Optional(text('production: refuse to start with missing or development keys, as REDIS_URL does, too.')),
 } as const satisfies Record<string, TSchema>;
 
@@ -233,6 +283,11 @@ export function readSettings(
   const contradiction = contradictionIn(values);
   if (contradiction !== null) throw new Error(contradiction);
   return values;
+}
+
+/** A live demo is for those who try the server: whoever gave it a key of their own has to ask for it. */
+export function hasDemo({ DEMO, SECRET_KEY }: Settings): boolean {
+  return DEMO ?? SECRET_KEY === undefined;
 }
 
 const PORT_MAX = 65_535;

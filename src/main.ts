@@ -1,7 +1,8 @@
-/** Reads the settings and becomes what they say: one worker, or the supervisor of several. Nothing else. */
+/** Reads the command line and the settings and becomes what they say: one worker, or the supervisor of several. Nothing else. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { findSupervisor } from './adapters/child-workers.ts';
+import { EXIT, helpText, readCommandLine } from './app/command-line.ts';
 import { endWith } from './app/end-with.ts';
 import { type Log, makeLog } from './base/observe.ts';
 import { StartRefused } from './base/start-refused.ts';
@@ -9,6 +10,11 @@ import { readSettings, type Settings } from './config.ts';
 import type { SupervisorLink } from './kernel/cluster/child-worker.ts';
 
 async function main(): Promise<void> {
+  const line = readCommandLine(process.argv.slice(2));
+  if (line.does === 'help') return printed(helpText());
+  if (line.does === 'version') return printed(`${versionOfThis()}\n`);
+  if (line.does === 'refuse') endWith(line.sentence, EXIT.wrongUse);
+  Object.assign(process.env, line.environment); // workers that this process starts inherit it
   const settings = settingsOrExit();
   const link = findSupervisor();
   const log = link === null ? makeLog(settings.LOG_LEVEL) : makeLog(settings.LOG_LEVEL).child({ worker: link.index });
@@ -46,8 +52,16 @@ function settingsOrExit(): Settings {
       file === undefined ? {} : (JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>),
     );
   } catch (error) {
-    return endWith(error instanceof Error ? error.message : String(error));
+    return endWith(error instanceof Error ? error.message : String(error), EXIT.wrongUse);
   }
+}
+
+function printed(text: string): void {
+  process.stdout.write(text);
+}
+
+function versionOfThis(): string {
+  return (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
 }
 
 await main();

@@ -7,7 +7,7 @@ import { FILE_LINES_MAX, type SourceFile, violationsOf } from './support/house-r
 function sources(): SourceFile[] {
   return readdirSync('src', { recursive: true, encoding: 'utf8' })
     .map((name) => `src/${name.replaceAll('\\', '/')}`)
-    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => /\.(tsx?|mjs)$/.test(path))
     .map((path) => ({ path, text: readFileSync(path, 'utf8') }));
 }
 
@@ -26,6 +26,11 @@ test.each([
   ['an adapter knows a room', 'src/adapters/x.ts', "import { decide } from '../room/room.ts';"],
   ['a lazy import crosses layers', 'src/protocol/x.ts', "const room = await import('../room/room.ts');"],
   ['a re-export crosses layers', 'src/base/x.ts', "export { decide } from '../room/room.ts';"],
+  ['a page imports the server', 'src/web/demo/x.tsx', "import { decide } from '../../room/room.ts';"],
+  ['a page imports another', 'src/web/demo/x.tsx', "import { Chart } from '../console/chart.tsx';"],
+  ['a page reads files', 'src/web/console/x.ts', "import { readFile } from 'node:fs/promises';"],
+  ['the server imports a page', 'src/app/x.ts', "import { App } from '../web/demo/app.tsx';"],
+  ['a drawer among the pages', 'src/web/shared/utils.tsx', ''],
   ['a module reads the time', 'src/room/x.ts', 'const now = Date.now();'],
   ['a module throws dice', 'src/kernel/x.ts', 'const id = Math.random();'],
   ['a barrel', 'src/room/index.ts', ''],
@@ -41,6 +46,8 @@ test.each([
   ['a file of exactly the allowed length', 'src/room/x.ts', '\n'.repeat(FILE_LINES_MAX)],
   ['a feature uses the room', 'src/features/rooms/routes.ts', "import type { RoomDoor } from '../../room/shapes.ts';"],
   ['an adapter does I/O', 'src/adapters/x.ts', "import pg from 'pg';"],
+  ['a page uses what pages share', 'src/web/demo/x.tsx', "import { Mark } from '../shared/mark.tsx';"],
+  ['a page has its own clock', 'src/web/console/x.ts', 'const now = Date.now();'],
   ['time in a comment', 'src/room/x.ts', '// unlike Date.now() this never goes back'],
 ])('[HO3] and nothing is found where nothing is wrong: %s', (_, path, text) => {
   expect(violationsOf([{ path, text }])).toEqual([]);

@@ -59,13 +59,23 @@ export function editors({ roomId, clients, ledger }: { roomId: string; clients: 
 
 /** The updates of one person who types marks at the end of what they typed before, made by a real document. */
 export function typedFrames(typist: number, count: number): Buffer[] {
+  const type = typing(typist);
+  return Array.from({ length: count }, (_, number) => type(number));
+}
+
+/** The same one by one: asked in order for the `number`-th update, it types that. */
+export function typing(typist: number): (number: number) => Buffer {
   const doc = new Y.Doc();
   doc.clientID = typist + 1; // small numbers, so that no byte of the frame looks like a mark
   const text = doc.getText('text');
-  const frames: Buffer[] = [];
-  doc.on('update', (update) => frames.push(syncFrame(UPDATE, update)));
-  for (let number = 0; number < count; number += 1) text.insert(text.length, markOf(typist, number));
-  return frames;
+  let frame: Buffer = Buffer.alloc(0);
+  doc.on('update', (update) => {
+    frame = syncFrame(UPDATE, update);
+  });
+  return (number) => {
+    text.insert(text.length, markOf(typist, number));
+    return frame;
+  };
 }
 
 function syncFrame(step: number, payload: Uint8Array): Buffer {

@@ -46,9 +46,12 @@ export function people({ roomId, clients, ledger }: { roomId: string; clients: n
 
 /** The patches of one person whose cursor moves. */
 export function cursorFrames(person: number, count: number): Buffer[] {
-  return Array.from({ length: count }, (_, number) =>
-    Buffer.from(
-      JSON.stringify([{ type: 100, data: { cursor: { x: number % 1_920, y: number % 1_080 }, mark: markOf(person, number) } }]),
-    ),
+  return Array.from({ length: count }, (_, number) => cursorFrame(person, number));
+}
+
+/** The `number`-th of them. */
+export function cursorFrame(person: number, number: number): Buffer {
+  return Buffer.from(
+    JSON.stringify([{ type: 100, data: { cursor: { x: number % 1_920, y: number % 1_080 }, mark: markOf(person, number) } }]),
   );
 }

@@ -1,4 +1,5 @@
 /** Metrics as Prometheus reads them: those of the table in `base/metrics.ts`, and what the process says of itself (CPU, memory, event loop, GC). */
+import { getHeapStatistics } from 'node:v8';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import {
   COUNTERS,
@@ -21,15 +22,16 @@ export function makePrometheus(): Prometheus {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const counters = mapOf(COUNTERS, (name, { help, label }) => {
+  const counters = mapOf(COUNTERS, (name, { help, label, ...more }) => {
     const counter = new Counter({ name, help, labelNames: [label], registers });
+    for (const value of 'values' in more ? more.values : []) counter.inc({ [label]: value }, 0);
     return (value: string, by: number): void => counter.inc({ [label]: value }, by);
   });
   const histograms = mapOf(
     HISTOGRAMS,
     (name, { help, buckets }) => new Histogram({ name, help, buckets: [...buckets], registers }),
   );
-  const reads = new Map<GaugeName, () => number>();
+  const reads = new Map<GaugeName, () => number>([['atrium_heap_limit_bytes', () => getHeapStatistics().heap_size_limit]]);
   for (const name of Object.keys(GAUGES) as GaugeName[]) {
     const collect = function (this: Gauge): void {
       this.set(reads.get(name)?.() ?? 0);

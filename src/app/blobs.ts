@@ -5,10 +5,12 @@ import { DiskBlobs } from '../adapters/disk-blobs.ts';
 import { systemClock, systemRandom } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
+import { deleteOldDrafts } from '../features/comments/attachments/queries.ts';
 import { BlobSweep } from '../kernel/persistence/blob-sweep.ts';
 import type { Blobs } from '../kernel/persistence/blobs.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
-import { UploadSweep } from '../kernel/persistence/upload-sweep.ts';
+import { Sweep } from '../kernel/persistence/sweep.ts';
+import { sweepUploads } from '../kernel/persistence/upload-sweep.ts';
 import { serveDownloads } from '../kernel/transport/downloads.ts';
 import type { HttpHandler } from '../kernel/transport/server.ts';
 
@@ -33,13 +35,23 @@ export async function openBlobs(settings: Settings, { db, log, publicUrl, secret
   const stored = settings.S3_BUCKET === undefined ? openDisk(settings, { log, publicUrl, secret }) : await openS3(settings, log);
   const sweeps = [
     new BlobSweep({ db, blobs: stored.blobs, clock: systemClock, log }),
-    new UploadSweep({ db, parts: stored.blobs.parts, clock: systemClock, log }),
+    sweepUploads({ db, parts: stored.blobs.parts, clock: systemClock, log }),
+    sweepDrafts(db, log),
   ];
   const close = async (): Promise<void> => {
     await Promise.all(sweeps.map((sweep) => sweep.close()));
     stored.close();
   };
   return { blobs: stored.blobs, serve: stored.serve, close };
+}
+
+const DRAFTS_EVERY_MS = 600_000;
+const DRAFTS_AT_ONCE = 100;
+
+/** Attachments that were uploaded for a comment which never came. */
+function sweepDrafts(db: Sql, log: Log): Sweep {
+  const some = async (): Promise<boolean> => (await deleteOldDrafts(db, DRAFTS_AT_ONCE)) === DRAFTS_AT_ONCE;
+  return new Sweep({ clock: systemClock, log }, { phrase: 'drafts not swept', everyMs: DRAFTS_EVERY_MS, some });
 }
 
 interface Stored extends Pick<OpenedBlobs, 'blobs' | 'serve'> {

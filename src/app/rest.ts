@@ -3,8 +3,12 @@ import Type from 'typebox';
 import { systemClock, systemRandom } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId } from '../base/ids.ts';
+import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
+import type { Tracer } from '../base/trace.ts';
 import type { Settings } from '../config.ts';
+import { attachmentRoutes } from '../features/comments/attachments/routes.ts';
+import { consoleRoutes } from '../features/console/routes.ts';
 import { findMissingFiles } from '../features/files/queries.ts';
 import { fileRoutes } from '../features/files/routes.ts';
 import { liveRoutes } from '../features/live/routes.ts';
@@ -12,26 +16,38 @@ import { findRoomForEntry } from '../features/rooms/queries.ts';
 import { roomRoutes } from '../features/rooms/routes.ts';
 import { schemaRoutes } from '../features/schemas/routes.ts';
 import { storageRoutes } from '../features/storage/routes.ts';
-import { authorize, tokenKeyFrom, verifyBackEndToken } from '../features/tokens/queries.ts';
-import { tokenRoutes } from '../features/tokens/routes.ts';
+import { authorize, permissionsIn, personOf, tokenKeyFrom, verifyBackEndToken } from '../features/tokens/queries.ts';
+import { issueToken, tokenRoutes } from '../features/tokens/routes.ts';
 import { v1Routes } from '../features/v1/routes.ts';
 import { versionRoutes } from '../features/versions/routes.ts';
+import { webhookRoutes } from '../features/webhooks/endpoints/routes.ts';
 import { ydocRoutes } from '../features/ydoc/routes.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlAnswers } from '../kernel/persistence/sql-answers.ts';
+import type { SqlOutbox } from '../kernel/persistence/sql-outbox.ts';
 import { makeApi } from '../kernel/transport/api.ts';
 import { makeAuthenticate } from '../kernel/transport/principal.ts';
 import { type BoundRoute, bindRoute, routeFor } from '../kernel/transport/route.ts';
 import type { HttpHandler } from '../kernel/transport/server.ts';
+import { FULL_ACCESS } from '../protocol/permissions.ts';
+import { commentParts } from './comments.ts';
 import type { ServerKeys } from './keys.ts';
+import { notificationParts } from './notifications.ts';
 import type { Rooms } from './rooms.ts';
+import { webRoutes } from './web.ts';
+import type { OpenedWebhooks } from './webhooks.ts';
 
 interface RestDeps {
   readonly settings: Settings;
   readonly log: Log;
+  readonly metrics: Metrics;
+  readonly tracer: Tracer;
   readonly keys: ServerKeys;
   readonly db: Sql;
   readonly rooms: Rooms;
+  /** Not started yet: features register what they want to hear of. */
+  readonly outbox: SqlOutbox;
+  readonly webhooks: Pick<OpenedWebhooks, 'management'>;
 }
 
 const INFO = {
@@ -44,21 +60,30 @@ const INFO = {
 const JSON_DEPTH_MAX = 32;
 const JSON_KEYS_MAX = 200_000;
 
-export function restApi({ settings, log, keys, db, rooms }: RestDeps): HttpHandler {
+export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbox, webhooks }: RestDeps): HttpHandler {
   const { door } = rooms.worker;
   const nowMs = (): number => systemClock.nowMs();
   const tokenKey = tokenKeyFrom(keys.secretKey);
   const roomExists = async (roomId: RoomId): Promise<boolean> => (await findRoomForEntry(db, roomId)) !== null;
+  const uploads = {
+    db,
+    blobs: rooms.stored.blobs,
+    bytesMax: settings.MAX_FILE_BYTES,
+    nowMs,
+    newId: () => systemRandom.uuid(),
+    log,
+  };
+  const tokens = {
+    tokenKey,
+    tokenLifetimeMs: settings.TOKEN_LIFETIME_SECONDS * 1_000,
+    publicKey: keys.publicKey,
+    nowMs,
+    newTokenId: () => systemRandom.uuid(),
+    findRoom: (roomId: RoomId) => findRoomForEntry(db, roomId),
+  };
   const routes = [
-    ...tokenRoutes({
-      tokenKey,
-      tokenLifetimeMs: settings.TOKEN_LIFETIME_SECONDS * 1_000,
-      publicKey: keys.publicKey,
-      nowMs,
-      newTokenId: () => systemRandom.uuid(),
-      findRoom: (roomId) => findRoomForEntry(db, roomId),
-    }),
-    ...roomRoutes({ db, rooms: door, nowMs, accessesChanged: (roomId) => rooms.worker.reconsider(roomId) }),
+    ...tokenRoutes(tokens),
+    ...roomRoutes({ db, outbox, rooms: door, nowMs, accessesChanged: (roomId) => rooms.worker.reconsider(roomId) }),
     ...liveRoutes({ rooms: door, roomExists }),
     ...schemaRoutes({ db, rooms: door, nowMs }),
     ...storageRoutes({
@@ -66,18 +91,23 @@ export function restApi({ settings, log, keys, db, rooms }: RestDeps): HttpHandl
       typeKey: settings.STORAGE_TYPE_KEY,
       findMissingFiles: (roomId, fileIds) => findMissingFiles(db, { roomId, fileIds }),
     }),
-    ...fileRoutes({
-      db,
-      blobs: rooms.stored.blobs,
-      rooms: door,
-      bytesMax: settings.MAX_FILE_BYTES,
-      nowMs,
-      newId: () => systemRandom.uuid(),
-      log,
+    ...fileRoutes({ ...uploads, rooms: door }),
+    ...attachmentRoutes({
+      ...uploads,
+      userIdOf: (principal) => personOf(principal).userId,
+      permissionsIn: async (principal, roomId) =>
+        principal.kind === 'secret'
+          ? FULL_ACCESS
+          : permissionsIn(principal, { roomId, findRoom: (id) => findRoomForEntry(db, id) }),
     }),
     ...ydocRoutes({ rooms: door }),
     ...versionRoutes({ db, blobs: rooms.stored.blobs, log, rooms: door, nowMs }),
+    ...notificationParts({ db, outbox, settings, roomExists }),
+    ...commentParts({ db, outbox, rooms: door, byDefault: settings.THREAD_NOTIFICATIONS }),
     ...v1Routes({ rooms: door, typeKey: settings.STORAGE_TYPE_KEY, roomExists }),
+    ...consoleRoutes({ rooms: door, roomExists, workerReports: () => rooms.worker.reports() }),
+    ...webRoutes(settings, { issueToken: (request) => issueToken(request, tokens) }),
+    ...webhookRoutes({ ...webhooks.management, db, random: systemRandom, nowMs }),
     healthRoute(rooms),
   ];
   const api = makeApi({
@@ -95,6 +125,8 @@ export function restApi({ settings, log, keys, db, rooms }: RestDeps): HttpHandl
     origins: '*',
     log,
     random: systemRandom,
+    tracer,
+    onRefused: (code) => metrics.count('atrium_refusals_total', code),
   });
   return rooms.stored.serve(api);
 }

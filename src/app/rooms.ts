@@ -4,14 +4,18 @@ import { AppError } from '../base/errors.ts';
 import type { Incarnation, RoomId } from '../base/ids.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
+import type { Tracer } from '../base/trace.ts';
 import type { Settings } from '../config.ts';
 import { findMissingFiles } from '../features/files/queries.ts';
 import { createRoomOnEntry, findOwnerAddress, findRoomForEntry, touchLastConnection } from '../features/rooms/queries.ts';
 import { findSchemaOfStream } from '../features/schemas/queries.ts';
 import { type AdmissionDeps, admit, makeTokenVerifier, tokenKeyFrom, type VerifyToken } from '../features/tokens/queries.ts';
 import { keepVersion } from '../features/versions/queries.ts';
+import type { Outbox } from '../kernel/persistence/outbox.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
+import { outboxRowsOf } from '../protocol/app-events.ts';
 import type { ConnectionDeps } from '../room/connection.ts';
+import type { RoomWatcher } from '../room/room-watch.ts';
 import { Worker, type WorkerDeps } from '../room/worker.ts';
 import { type OpenedBlobs, openBlobs } from './blobs.ts';
 import type { Cluster } from './cluster.ts';
@@ -34,9 +38,13 @@ interface StartRooms {
   readonly database: Database;
   readonly cluster: Cluster;
   readonly metrics: Metrics;
+  readonly tracer: Tracer;
+  readonly outbox: Outbox;
+  readonly watcher: RoomWatcher;
   /** Where clients reach this server; known once it listens. */
   readonly publicUrl: () => string;
   readonly onRegistered?: (incarnation: Incarnation) => void;
+  readonly report: () => unknown;
 }
 
 export async function startRooms({
@@ -46,6 +54,8 @@ export async function startRooms({
   database,
   cluster,
   metrics,
+  tracer,
+  outbox,
   publicUrl,
   ...rest
 }: StartRooms): Promise<Rooms> {
@@ -57,7 +67,7 @@ export async function startRooms({
   });
   const stored = await openBlobs(settings, { db, log, publicUrl, secret: tokenKeyFrom(keys.secretKey) });
   const deps: WorkerDeps = {
-    world: { clock: systemClock, random: systemRandom, log, metrics },
+    world: { clock: systemClock, random: systemRandom, log, metrics, tracer },
     authority,
     blobs: stored.blobs,
     cluster,
@@ -73,7 +83,7 @@ export async function startRooms({
       limits: connectionLimits(settings),
       connectionsMax: settings.CONNECTIONS_MAX,
     },
-    admit: admission({ db, verifyToken, publicKey: keys.publicKey }),
+    admit: admission({ db, outbox, verifyToken, publicKey: keys.publicKey }),
     ...rest,
   };
   const worker = await whenDatabaseAnswers(() => Worker.start(deps), log).catch(async (error: unknown) => {
@@ -85,12 +95,28 @@ export async function startRooms({
 }
 
 /** Who comes in, or is in and may perhaps stay, checked against the room as it is in the database now. */
-function admission({ db, ...deps }: { db: Sql; verifyToken: VerifyToken; publicKey: string }): ConnectionDeps['admit'] {
+function admission({
+  db,
+  outbox,
+  ...deps
+}: {
+  db: Sql;
+  outbox: Outbox;
+  verifyToken: VerifyToken;
+  publicKey: string;
+}): ConnectionDeps['admit'] {
   const nowIso = (): string => isoFromMs(systemClock.nowMs());
   const findRoom: AdmissionDeps['findRoom'] = (roomId) => findRoomForEntry(db, roomId);
   return async (target, visit) => {
     if (visit === 'going on') return admit(target, { ...deps, findRoom, createRoom: thereIsNone });
-    const createRoom: AdmissionDeps['createRoom'] = (room) => createRoomOnEntry(db, { ...room, nowIso: nowIso() });
+    const createRoom: AdmissionDeps['createRoom'] = async (wanted) => {
+      const at = nowIso();
+      const room = await createRoomOnEntry(db, { ...wanted, nowIso: at }, (tx, { id, pk }) =>
+        outbox.add(tx, ...outboxRowsOf({ type: 'room.created', roomId: id, roomPk: pk, at })),
+      );
+      outbox.nudge();
+      return room;
+    };
     const admitted = await admit(target, { ...deps, findRoom, createRoom });
     await touchLastConnection(db, { roomId: admitted.roomId, nowIso: nowIso() });
     return admitted;

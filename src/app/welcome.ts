@@ -7,12 +7,21 @@ export interface Welcome {
   readonly hasDevelopmentKeys: boolean;
 }
 
+/** What is there to look at. */
+interface Sights {
+  readonly hasDemo: boolean;
+  readonly hasConsole: boolean;
+}
+
 /** Keys of one's own are not printed: logs are kept longer than secrets should be. */
-export function welcome({ url, secretKey, publicKey, hasDevelopmentKeys }: Welcome): string {
+export function welcome({ url, secretKey, publicKey, hasDevelopmentKeys }: Welcome, sights: Sights): string {
   const secret = hasDevelopmentKeys ? secretKey : '$SECRET_KEY';
   const open = hasDevelopmentKeys ? publicKey : '$PUBLIC_KEY';
+  const demo = sights.hasDemo ? `\n  live demo   ${url}/    (open it in two tabs)` : '';
+  const console = sights.hasConsole ? `\n  console     ${url}/console    (takes the secret key)` : '';
   return `
   Atrium is ready at ${url}
+${demo}${console}
 ${hasDevelopmentKeys ? `\n  secret key  ${secretKey}\n  public key  ${publicKey}    (development keys, kept in DATA_DIR)\n` : ''}
   Create a room:
     curl -X POST ${url}/v2/rooms -H 'Authorization: Bearer ${secret}' \\

@@ -2,7 +2,7 @@
 import { type App, startApp } from '../app.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
-import type { Settings } from '../config.ts';
+import { hasDemo, type Settings } from '../config.ts';
 import type { SupervisorLink } from '../kernel/cluster/child-worker.ts';
 import { endWith } from './end-with.ts';
 import { welcome } from './welcome.ts';
@@ -27,7 +27,7 @@ export async function work(settings: Settings, { log, link }: { log: Log; link: 
   process.on('SIGINT', drain);
   if (link !== null) followSupervisor(link, { log, drain });
   const app = await starting;
-  if (link === null) process.stdout.write(welcome(app));
+  if (link === null) process.stdout.write(welcome(app, { hasDemo: hasDemo(settings), hasConsole: settings.CONSOLE }));
   else await link.report({ type: 'serving', url: app.url });
 }
 

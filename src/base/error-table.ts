@@ -73,10 +73,12 @@ export const ERRORS = {
     status: 403,
     close: 4001,
     retry: false,
-    message: (facts) =>
-      facts.need === undefined
+    message: (facts) => {
+      if (facts.reason !== undefined) return `${facts.reason}.`;
+      return facts.need === undefined
         ? 'The user has no access to this room.'
-        : `The user lacks the permission ${facts.need} on this room.`,
+        : `The user lacks the permission ${facts.need} on this room.`;
+    },
     suggestion: 'Check the permissions in the token, or the accesses of the room.',
   },
   DOWNLOAD_REFUSED: {
@@ -190,6 +192,13 @@ export const ERRORS = {
         ? `The schema ${quote(facts.id)} does not exist.`
         : `No schema is attached to the room ${quote(facts.roomId)}.`,
     suggestion: 'Check the ID; it is the name of the schema, @ and its version.',
+  },
+  WEBHOOK_NOT_FOUND: {
+    status: 404,
+    close: 4001,
+    retry: false,
+    message: (facts) => `The webhook ${quote(facts.webhookId)} does not exist.`,
+    suggestion: 'Check the ID; GET /v2/management/projects/{projectId}/webhooks lists the webhooks.',
   },
   SCHEMA_FROZEN: {
     status: 403,

@@ -3,21 +3,58 @@
  * business. Nothing here is for the path of single frames: count once per batch, request, room or socket.
  */
 
+interface CounterSpec {
+  readonly label: string;
+  readonly help: string;
+  /** Shown as 0 before they happen: an alert on an increase would miss the first of them otherwise. */
+  readonly values?: readonly string[];
+}
+
 /** Each has one label; its values come from a short list in the code, never from a client. */
 export const COUNTERS = {
   atrium_journal_appends_total: {
     label: 'outcome',
+    values: ['committed', 'fenced', 'failed'],
     help: 'Journal entries by outcome: committed; fenced, because the room has a newer owner; failed, given up without an answer.',
   },
   atrium_rooms_lost_total: { label: 'why', help: 'Rooms dropped from memory unread; clients came back and read them anew.' },
   atrium_claims_total: {
     label: 'outcome',
+    values: ['claimed', 'owned', 'gone', 'failed'],
     help: 'Rooms this worker asked the database for: claimed; owned by a live worker; gone; failed.',
   },
-  atrium_snapshots_total: { label: 'outcome', help: 'Snapshots by outcome: saved; stale, a newer one was there; failed.' },
-  atrium_rest_requests_total: { label: 'status', help: 'Answered HTTP requests on the public port, by class of status.' },
+  atrium_snapshots_total: {
+    label: 'outcome',
+    values: ['saved', 'stale', 'failed'],
+    help: 'Snapshots by outcome: saved; stale, a newer one was there; failed.',
+  },
+  atrium_takeovers_total: {
+    label: 'from',
+    values: ['released', 'own', 'dead', 'expired'],
+    help: 'Rooms claimed, by their last owner: released, nobody had it; own, this worker, as when a lease lapsed; dead, one that was seen to end; expired, one that fell silent.',
+  },
+  atrium_lease_renewals_total: {
+    label: 'outcome',
+    values: ['renewed', 'failed', 'lapsed'],
+    help: 'Renewals of the lease by outcome: renewed; failed, without an answer; lapsed, too late: rooms are suspended.',
+  },
+  atrium_forwards_total: {
+    label: 'outcome',
+    values: ['answered', 'refused', 'unreachable', 'unknown'],
+    help: 'Questions to other workers: answered; refused; unreachable, not sent; unknown, nobody knows whether it was done.',
+  },
+  atrium_refusals_total: {
+    label: 'error',
+    values: ['ROOM_OVERLOADED', 'SLOW_CONSUMER', 'DATABASE_UNAVAILABLE', 'BLOBS_UNAVAILABLE', 'INTERNAL_SERVER_ERROR'],
+    help: 'REST requests and WebSockets that were refused, by code of the error.',
+  },
+  atrium_rest_requests_total: {
+    label: 'status',
+    values: ['2xx', '3xx', '4xx', '5xx'],
+    help: 'Answered HTTP requests on the public port, by class of status.',
+  },
   atrium_socket_closes_total: { label: 'code', help: 'WebSockets that ended, by close code.' },
-} as const;
+} as const satisfies Record<string, CounterSpec>;
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const COUNTS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
@@ -32,6 +69,8 @@ export const HISTOGRAMS = {
   atrium_journal_flush_bytes: { buckets: BYTES, help: 'Bytes in one batch of the journal.' },
   atrium_snapshot_seconds: { buckets: SECONDS, help: 'Time to save one snapshot, failures included.' },
   atrium_snapshot_bytes: { buckets: BYTES, help: 'Bytes of one snapshot.' },
+  atrium_room_load_seconds: { buckets: SECONDS, help: 'From a room that sleeps to one that answers, of those that woke.' },
+  atrium_forward_seconds: { buckets: SECONDS, help: 'From a question to another worker to its answer, whatever that is.' },
   atrium_rest_request_seconds: { buckets: SECONDS, help: 'From an HTTP request on the public port to the head of its answer.' },
 } as const;
 
@@ -40,6 +79,14 @@ export const GAUGES = {
   atrium_rooms: 'Rooms in memory on this worker.',
   atrium_connections: 'WebSockets on this worker.',
   atrium_lease_remaining_seconds: 'How long this worker may still own rooms unless it renews its lease; 0 when it may not.',
+  atrium_journal_oldest_seconds: 'How long the oldest change that is not in the journal yet has waited; 0 when none waits.',
+  atrium_directory_up: '1 while Redis answers; 1 also where there is none.',
+  atrium_outbox_events: 'Events that wait to be relayed, of all workers; NaN until the first look.',
+  atrium_outbox_age_seconds: 'How long the oldest of them has waited.',
+  atrium_webhook_messages: 'Messages of webhooks that are not delivered yet, of all workers; NaN until the first look.',
+  atrium_webhook_age_seconds: 'How long the one that waits longest is overdue.',
+  atrium_database_sync_standbys: 'Synchronous standbys of Postgres; NaN where our user may not see them.',
+  atrium_heap_limit_bytes: 'Largest heap that this process may have.',
   atrium_ready: '1 while this worker may own rooms and does not drain.',
 } as const;
 

@@ -6,24 +6,21 @@ export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'child'>;
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Fields that may carry a credential, wherever a request or a setting is logged. */
+/** Fields that may carry a credential, wherever a request, a setting or an error is logged. */
 const SECRET_FIELDS = [
-  'authorization',
-  'token',
-  'tok',
-  'secretKey',
-  'headers.authorization',
-  '*.authorization',
-  '*.token',
-  '*.secretKey',
+  ...['authorization', 'cookie', 'token', 'tok', 'secret', 'secretKey', 'password', 'accessKeyId', 'secretAccessKey'],
+  ...['SECRET_KEY', 'DATABASE_URL', 'REDIS_URL'], // the latter two may hold a password
 ];
+/** How deep they are looked for: a request within a field, its headers, one of them. */
+const DEPTHS = ['', '*.', '*.*.'];
+const SECRET_PATHS = DEPTHS.flatMap((depth) => SECRET_FIELDS.map((field) => `${depth}${field}`));
 
 export function makeLog(level: LogLevel): Log {
   return pino({
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
-    redact: { paths: SECRET_FIELDS, censor: '[removed]' },
+    redact: { paths: SECRET_PATHS, censor: '[removed]' },
   });
 }
 

@@ -16,7 +16,26 @@ export interface RoomUser {
   readonly scopes: readonly string[];
 }
 
+/** What happened to a thread or a comment, with its ids alone. */
+export type CommentMessage =
+  | { readonly type: 'thread.created'; readonly threadId: string }
+  | { readonly type: 'thread.metadata-updated'; readonly threadId: string }
+  /** Resolved, or no longer. */
+  | { readonly type: 'thread.updated'; readonly threadId: string }
+  | { readonly type: 'thread.deleted'; readonly threadId: string }
+  | ({ readonly type: 'comment.created' } & CommentIds)
+  | ({ readonly type: 'comment.edited' } & CommentIds)
+  | ({ readonly type: 'comment.deleted' } & CommentIds)
+  | ({ readonly type: 'comment.metadata-updated' } & CommentIds)
+  | ({ readonly type: 'comment.reaction-added'; readonly emoji: string } & CommentIds)
+  | ({ readonly type: 'comment.reaction-removed'; readonly emoji: string } & CommentIds);
+interface CommentIds {
+  readonly threadId: string;
+  readonly commentId: string;
+}
+
 export type ServerMessage =
+  | CommentMessage
   | {
       readonly type: 'room.state';
       readonly actor: number;
@@ -102,9 +121,22 @@ export function encodeForSdk(message: ServerMessage): string | null {
     case 'awareness':
       return null;
     default:
-      return message satisfies never;
+      return JSON.stringify({ ...message, type: COMMENT_CODES[message.type] });
   }
 }
+
+const COMMENT_CODES: Readonly<Record<CommentMessage['type'], number>> = {
+  'thread.created': 400,
+  'thread.metadata-updated': 401,
+  'comment.created': 402,
+  'comment.edited': 403,
+  'comment.deleted': 404,
+  'comment.reaction-added': 405,
+  'comment.reaction-removed': 406,
+  'thread.deleted': 407,
+  'thread.updated': 408,
+  'comment.metadata-updated': 409,
+};
 
 /** The binary frame of a y-websocket client; null when such clients are not told this. */
 export function encodeForYjs(message: ServerMessage): Uint8Array | null {

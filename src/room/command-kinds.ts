@@ -32,11 +32,13 @@ const LARGE_ANSWERS: Kinds = new Set<Command['type']>([
 const EPHEMERAL: Kinds = new Set<Command['type']>([
   'session.leave',
   'sessions.depart',
+  'sessions.dismiss',
   'session.permit',
   'presence.patch',
   'event.broadcast',
   'awareness.change',
   'awareness.fetch',
+  'comments.tell',
   'clock.tick',
 ]);
 
@@ -48,7 +50,10 @@ const REPEATABLE: Kinds = new Set<Command['type']>([
   'storage.read',
   'storage.refers',
   'storage.send',
+  'comments.tell',
   'users.list',
+  'sessions.list',
+  'sessions.dismiss',
   'ydoc.change',
   'ydoc.json',
   'ydoc.read',

@@ -10,6 +10,7 @@ import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
+import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
@@ -56,6 +57,7 @@ export interface ConnectionDeps {
   /** A number in [0, 1) that looks like chance: spreads what many connections do at once. */
   readonly chance: () => number;
   readonly log: Log;
+  readonly metrics?: Metrics;
 }
 
 export interface ConnectionLimits {
@@ -159,7 +161,7 @@ export class Connection implements SocketHandler {
       if (admission === null) return; // closed meanwhile
       const { roomId, expiresAtMs, ...who } = admission;
       this.expiresAtMs = expiresAtMs;
-      this.#who = { kind: target.kind, ...who };
+      this.#who = { kind: target.kind, visit: this.id, ...who };
       this.#phase = { name: 'joining', roomId, target };
       await this.#join(roomId);
       if (this.#isClosed) return; // its leave followed the join
@@ -278,6 +280,7 @@ export class Connection implements SocketHandler {
 
   /** Closes with the code and the sentence of the refusal; what was sent before still arrives. */
   refuse(refusal: AppError): void {
+    if (!this.#isClosed) this.#deps.metrics?.count('atrium_refusals_total', refusal.code);
     this.#leave();
     this.#socket.close(closeCodeFor(this.#kind, refusal.close), refusal.message);
   }

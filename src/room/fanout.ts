@@ -7,6 +7,7 @@
  */
 import type { SessionId } from '../base/ids.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
+import { allows } from '../protocol/permissions.ts';
 import { encodeForSdk, encodeForYjs, isDroppable, type ServerMessage, standsAlone } from '../protocol/server-messages.ts';
 import type { Audience, RoomState, Session } from './shapes.ts';
 
@@ -105,6 +106,7 @@ function hears(session: Session, { to, decision }: Waiting): boolean {
   if ('only' in to) return to.only === session.id;
   if (session.joinedAt >= decision) return false;
   if ('allBut' in to) return to.allBut !== session.id;
+  if ('mayRead' in to) return allows(session.permissions, to.mayRead, 'read');
   if ('storageBut' in to) return to.storageBut !== session.id && session.storageAt !== null && session.storageAt < decision;
   return to.ydocBut !== session.id && session.ydocs.has(to.guid);
 }

@@ -4,8 +4,9 @@
  */
 import { AppError } from '../base/errors.ts';
 import type { RoomId } from '../base/ids.ts';
+import { noTracer, type Span, type Tracer } from '../base/trace.ts';
 import { NUMBERS_PER_CLAIM } from '../kernel/cluster/ownership.ts';
-import { decodeRecords } from './journal-record.ts';
+import { decodeRecords, type JournalRecord } from './journal-record.ts';
 import { emptyRoom } from './room.ts';
 import { RoomActor, type RoomActorDeps } from './room-actor.ts';
 import { restoreSchema } from './schema/decide.ts';
@@ -17,10 +18,22 @@ export interface LoadRoomDeps extends RoomActorDeps {
   readonly findStream: (roomId: RoomId) => Promise<number | null>;
   /** The schema attached to the room of this number, if one is. */
   readonly findSchema: (stream: number) => Promise<RoomSchema | null>;
+  readonly tracer?: Tracer;
 }
 
 /** @throws AppError ROOM_NOT_FOUND, ROOM_MOVED when a live worker owns it, ROOM_UNREADABLE */
-export async function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () => void): Promise<RoomActor> {
+export function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () => void): Promise<RoomActor> {
+  const { tracer = noTracer } = deps;
+  return tracer.span('room.load', { facts: { 'atrium.room_id': roomId } }, (span) => load(deps, { roomId, onLost, span }));
+}
+
+interface Load {
+  readonly roomId: RoomId;
+  readonly onLost: () => void;
+  readonly span: Span;
+}
+
+async function load(deps: LoadRoomDeps, { roomId, onLost, span }: Load): Promise<RoomActor> {
   const startedMs = deps.clock.monotonicMs();
   const stream = await deps.findStream(roomId);
   if (stream === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
@@ -36,10 +49,14 @@ export async function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () =>
   const snapshot = await deps.snapshots.load(stream);
   if (snapshot !== null) restoreSnapshot(room, snapshot);
   const entries = await deps.journal.readAfter(stream, room.version);
+  const replayed = new Set<JournalRecord['kind']>();
   for (const { payload, version, count } of entries) {
     // A snapshot may have been taken between two changes that were then written as one entry: what it holds is not applied again.
     const known = Math.max(0, room.version - (version - count));
-    for (const record of decodeRecords(payload).slice(known)) replayRecord(room, record);
+    for (const record of decodeRecords(payload).slice(known)) {
+      replayRecord(room, record);
+      replayed.add(record.kind);
+    }
     if (room.version !== version)
       throw new AppError('ROOM_UNREADABLE', {
         reason: `its journal counts to ${version} where the records make ${room.version}`,
@@ -48,8 +65,11 @@ export async function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () =>
 
   const { epoch } = claim;
   const loadMs = deps.clock.monotonicMs() - startedMs;
+  span.note({ 'atrium.epoch': epoch, 'atrium.version': room.version, 'atrium.journal_entries': entries.length });
+  deps.metrics?.observe('atrium_room_load_seconds', loadMs / 1_000);
   deps.log.debug({ roomId, epoch, version: room.version, entries: entries.length, loadMs }, 'room loaded');
   const actor = new RoomActor(deps, { room, ground: { stream, epoch, snapshotVersion: snapshot?.version ?? 0 }, onLost });
+  actor.replayed(replayed);
   actor.tick(deps.clock.nowMs()); // what is in no version yet may have to be, before it changes
   return actor;
 }

@@ -19,9 +19,10 @@ import { hasLargeAnswer, isChange, isEphemeral, requestOf } from './command-kind
 import { Fanout, weightOf } from './fanout.ts';
 import { type Answer, Gate, type Gated } from './gate.ts';
 import { HistoryKeeper, type KeepVersion } from './history-keeper.ts';
-import { encodeRecord } from './journal-record.ts';
+import { encodeRecord, type JournalRecord } from './journal-record.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { decide } from './room.ts';
+import { RoomWatch, type RoomWatcher } from './room-watch.ts';
 import type { Command, Effect, RoomLimits, RoomState, When } from './shapes.ts';
 import { SnapshotKeeper } from './snapshot-keeper.ts';
 
@@ -36,6 +37,7 @@ export interface RoomActorDeps {
   readonly mayAnswer: () => boolean;
   readonly log: Log;
   readonly metrics?: Metrics;
+  readonly watcher?: RoomWatcher | undefined;
   readonly policy: RoomPolicy;
 }
 
@@ -69,6 +71,8 @@ const GATED_BYTES_MAX = 64 * 1024 * 1024;
 /** Refusals of a session's message after which the session joins the room anew, wherever that is then; others cost it its socket. */
 const JOIN_ANEW: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['ROOM_MOVED', 'DATABASE_UNAVAILABLE']);
 
+type Loss = 'fenced' | 'claimed by another' | 'recalled' | 'append failed' | 'lease lapsed' | 'decision broke off';
+
 export class RoomActor implements Actor<Command> {
   readonly #deps: RoomActorDeps;
   readonly #room: RoomState;
@@ -89,6 +93,7 @@ export class RoomActor implements Actor<Command> {
   #lastBusyMs: number;
   readonly #keeper: SnapshotKeeper;
   readonly #history: HistoryKeeper;
+  readonly #watch: RoomWatch;
   #isSettling = false;
 
   constructor(deps: RoomActorDeps, { room, ground, onLost }: { room: RoomState; ground: RoomGround; onLost: () => void }) {
@@ -98,6 +103,7 @@ export class RoomActor implements Actor<Command> {
     this.#onLost = onLost;
     this.#durable = room.version;
     this.#gate = new Gate(room.version);
+    this.#watch = new RoomWatch(deps.watcher, room);
     const soon = (task: () => void): void => deps.clock.soon(() => this.#guarded(task));
     this.#fanout = new Fanout({ room, deliver: (sessions, frames) => deps.sessions.deliver(sessions, frames), soon });
     this.#lastBusyMs = deps.clock.nowMs();
@@ -139,6 +145,11 @@ export class RoomActor implements Actor<Command> {
     if (this.#isSuspended) return;
     this.#keeper.tick(nowMs);
     this.#history.tick(nowMs);
+  }
+
+  /** Records of these kinds were in the journal alone: whoever had the room before may have had no time to tell of them. */
+  replayed(kinds: ReadonlySet<JournalRecord['kind']>): void {
+    this.#watch.replayed(kinds);
   }
 
   isIdle(nowMs: number): boolean {
@@ -200,6 +211,7 @@ export class RoomActor implements Actor<Command> {
       });
     } finally {
       this.#isLost = true;
+      this.#watch.close();
       this.#loseSessions([...this.#room.sessions.keys()]);
     }
   }
@@ -235,6 +247,7 @@ export class RoomActor implements Actor<Command> {
       this.#pendingBytes += bytes.length;
     }
     this.#append();
+    this.#watch.decided(effects);
     this.#guarded(() => this.#tell(effects, answer));
     if (this.#isLost) answer?.reject(new AppError('ROOM_MOVED')); // unless it has been answered
     if (this.#room.unsettled.size > 0) this.#settleLater();
@@ -315,6 +328,7 @@ export class RoomActor implements Actor<Command> {
   #appended(version: number, bytes: number): void {
     this.#pendingBytes -= bytes;
     this.#durable = version;
+    this.#watch.durable(version);
     if (!this.#deps.mayAnswer()) this.suspend();
     if (!this.#isSuspended) this.#gate.open(version);
     this.#append();
@@ -323,19 +337,10 @@ export class RoomActor implements Actor<Command> {
   }
 
   /** Ownership or journal is gone: what was not told is forgotten, sessions join anew and their clients bring what they still hold. */
-  #lose(
-    why:
-      | 'fenced'
-      | 'claimed by another'
-      | 'recalled'
-      | 'append failed'
-      | 'lease lapsed'
-      | 'decision broke off'
-      | 'broken'
-      | 'retired',
-  ): void {
+  #lose(why: Loss | 'broken' | 'retired'): void {
     if (this.#isLost) return;
     this.#isLost = true;
+    this.#watch.close();
     this.#deps.metrics?.count('atrium_rooms_lost_total', why);
     const level = why === 'retired' ? 'debug' : 'warn';
     this.#deps.log[level](

@@ -7,12 +7,14 @@
 import type { RoomId } from '../base/ids.ts';
 import { decideAwareness, decideAwarenessFetch } from './awareness.ts';
 import { requestOf } from './command-kinds.ts';
+import { decideCommentsTell } from './comments.ts';
 import { decideHistoryKeep, decideHistorySettle, emptyHistory } from './history.ts';
 import { decideOnce } from './once.ts';
 import { decideBroadcast, decidePresence, decidePresenceSet, decideTick, decideUsersList } from './presence.ts';
 import { RecentRequests } from './recent-requests.ts';
 import { decideSchemaAttach, decideSchemaDetach } from './schema/decide.ts';
 import { decideClose, decideDepart, decideJoin, decideLeave, decidePermit } from './sessions.ts';
+import { decideSessionsDismiss, decideSessionsList } from './sessions-list.ts';
 import type { Command, DecideContext, Effect, RoomState } from './shapes.ts';
 import {
   decideStorageChange,
@@ -88,6 +90,10 @@ function decideAnew(room: RoomState, command: Command, ctx: DecideContext): Effe
       return decideAwarenessFetch(room, command);
     case 'users.list':
       return decideUsersList(room);
+    case 'sessions.list':
+      return decideSessionsList(room, command);
+    case 'sessions.dismiss':
+      return decideSessionsDismiss(room, command);
     case 'presence.set':
       return decidePresenceSet(room, command, ctx);
     case 'storage.read':
@@ -116,6 +122,8 @@ function decideAnew(room: RoomState, command: Command, ctx: DecideContext): Effe
       return decideYdocRead(room, command);
     case 'ydoc.json':
       return decideYdocJson(room, command);
+    case 'comments.tell':
+      return decideCommentsTell(command);
     case 'room.close':
       return decideClose(command);
     case 'room.touch':

@@ -7,8 +7,9 @@
 import type { ErrorCode } from '../base/errors.ts';
 import type { RequestKey, RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { Json, JsonObject } from '../base/json.ts';
-import type { Permissions } from '../protocol/permissions.ts';
-import type { ServerMessage } from '../protocol/server-messages.ts';
+import type { Visibility } from '../protocol/comments.ts';
+import type { Permissions, Resource } from '../protocol/permissions.ts';
+import type { CommentMessage, ServerMessage } from '../protocol/server-messages.ts';
 import type { Op } from '../protocol/storage-ops.ts';
 import type { History, TakenVersion } from './history.ts';
 import type { JournalRecord } from './journal-record.ts';
@@ -29,6 +30,8 @@ export interface Newcomer {
   readonly userId: string | null;
   readonly info: JsonObject | null;
   readonly permissions: Permissions;
+  /** The id of the first session over its socket: somebody who joins anew is still the same visitor. Absent: its own. */
+  readonly visit?: string;
 }
 
 export interface Session extends Omit<Newcomer, 'info'> {
@@ -164,6 +167,8 @@ export type Command =
   | { readonly type: 'ydoc.settle' }
   // REST: each of these is answered with a reply of the type beside it.
   | { readonly type: 'users.list' } // → ActiveUser[]
+  | { readonly type: 'sessions.list'; readonly after: number; readonly limit: number } // → SessionsPage
+  | { readonly type: 'sessions.dismiss'; readonly connectionId: number | null } // → number, of those who were sent away
   | ({
       readonly type: 'presence.set';
       readonly userId: string;
@@ -190,6 +195,8 @@ export type Command =
       readonly kind: YdocKind | null;
       readonly formatting: 'plain' | 'delta';
     } // → Json
+  /** From the outbox, for those who may read threads of this visibility. */
+  | { readonly type: 'comments.tell'; readonly visibility: Visibility; readonly message: CommentMessage } // → null
   | { readonly type: 'room.close'; readonly code: ErrorCode; readonly facts: JsonObject } // → null
   | { readonly type: 'room.touch' } // → null
   | { readonly type: 'clock.tick' };
@@ -204,10 +211,27 @@ export interface ActiveUser {
   readonly info: JsonObject;
 }
 
+/** Some of those who are in a room, for operators. */
+export interface SessionsPage {
+  readonly version: number;
+  readonly total: number;
+  /** Where the next page begins; null when this is the last. */
+  readonly nextAfter: number | null;
+  readonly sessions: readonly {
+    readonly connectionId: number;
+    readonly kind: SessionKind;
+    readonly userId: string | null;
+    readonly info: JsonObject;
+    readonly permissions: readonly string[];
+    readonly presence: JsonObject | null;
+  }[];
+}
+
 /** Who gets a message: named, not listed, so that a decision costs the same in a room of two and of a thousand. */
 export type Audience =
   | { readonly only: SessionId }
   | { readonly allBut: SessionId | null }
+  | { readonly mayRead: Resource }
   | { readonly storageBut: SessionId | null }
   | { readonly ydocBut: SessionId | null; readonly guid: string };
 

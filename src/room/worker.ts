@@ -7,6 +7,7 @@ import { asRoomId, type Incarnation, type RoomId, type WorkerAddress } from '../
 import type { Metrics } from '../base/metrics.ts';
 import { noMetrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
+import { noTracer, type Tracer } from '../base/trace.ts';
 import { ActorHost } from '../kernel/actor/actor-host.ts';
 import type { Bus } from '../kernel/cluster/bus.ts';
 import type { Directory, WorkerEntry } from '../kernel/cluster/directory.ts';
@@ -18,7 +19,7 @@ import { Rebalancer } from '../kernel/cluster/rebalancer.ts';
 import { Router } from '../kernel/cluster/router.ts';
 import { findLeasedWorkers } from '../kernel/cluster/sql-workers.ts';
 import { Workers } from '../kernel/cluster/workers.ts';
-import { measuredOwnership, measuredSnapshots } from '../kernel/measured-ports.ts';
+import { measuredBus, measuredDirectory, measuredOwnership, measuredSnapshots } from '../kernel/measured-ports.ts';
 import type { Blobs } from '../kernel/persistence/blobs.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
@@ -30,10 +31,17 @@ import { Gateway, type GatewayDeps } from './gateway.ts';
 import { type LoadRoomDeps, loadRoom } from './load-room.ts';
 import { RemoteSessions, type SessionSink } from './remote-sessions.ts';
 import type { RoomActor, RoomPolicy } from './room-actor.ts';
+import type { RoomWatcher } from './room-watch.ts';
 import type { Command, Ending, RoomDoor } from './shapes.ts';
 
 export interface WorkerDeps {
-  readonly world: { readonly clock: Clock; readonly random: Random; readonly log: Log; readonly metrics?: Metrics };
+  readonly world: {
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly log: Log;
+    readonly metrics?: Metrics;
+    readonly tracer?: Tracer;
+  };
   /** Connections for leases, claims, journal and snapshots alone. */
   readonly authority: Sql;
   readonly blobs: Blobs;
@@ -46,7 +54,10 @@ export interface WorkerDeps {
   };
   readonly limits: { readonly policy: RoomPolicy } & Pick<GatewayDeps, 'limits' | 'connectionsMax'>;
   readonly admit: ConnectionDeps['admit'];
+  readonly watcher?: RoomWatcher | undefined;
   readonly onRegistered?: (incarnation: Incarnation) => void;
+  /** What this worker says of itself to those who look at it: plain data. */
+  readonly report?: () => unknown;
 }
 
 /** Commands that wait for one room to load; each is a socket that joins or a REST call. */
@@ -60,6 +71,9 @@ const JOURNAL_MS_MAX = 10_000;
 const LOOK_EVERY_MS = LEASE.lastsMs + LEASE.graceMs - LEASE.servesForMs;
 const LOOKS_MAX = 3;
 const STANDS = 'worker.stands';
+const REPORT = 'worker.report';
+const REPORT_MS_MAX = 1_000;
+const REPORTS_MAX = 100;
 const CLOSE_AGAIN_MS = 200;
 
 export class Worker {
@@ -100,7 +114,7 @@ export class Worker {
 
   private constructor(deps: WorkerDeps, ownership: Membership) {
     const { world, authority, blobs, cluster, rooms, limits, admit } = deps;
-    const { clock, log, metrics = noMetrics } = world;
+    const { clock, log, metrics = noMetrics, tracer = noTracer } = world;
     const { bus, directory, workerName } = cluster;
     this.#deps = deps;
     this.#ownership = ownership;
@@ -115,7 +129,7 @@ export class Worker {
     });
     this.#locations = new OwnLocations({ directory, address: bus.address, incarnation: () => ownership.incarnation, log });
     this.#workers = new Workers({
-      directory,
+      directory: measuredDirectory(directory, { metrics }),
       clock,
       log,
       findLeased: () => findLeasedWorkers(authority),
@@ -128,7 +142,7 @@ export class Worker {
     });
     this.#router = new Router<Command>({
       host: this.#host,
-      bus,
+      bus: measuredBus(bus, { metrics, clock }),
       directory,
       workers: this.#workers,
       clock,
@@ -146,6 +160,7 @@ export class Worker {
       chance: () => chanceFrom(world.random),
       connectionsMax: limits.connectionsMax,
       limits: limits.limits,
+      metrics,
       admit,
       findMissingFiles: rooms.findMissingFiles,
     });
@@ -155,7 +170,12 @@ export class Worker {
       log,
       journal: this.#journal,
       metrics,
-      snapshots: measuredSnapshots(new SqlSnapshots({ db: authority, blobs, journal: this.#journal, log }), { metrics, clock }),
+      tracer,
+      snapshots: measuredSnapshots(new SqlSnapshots({ db: authority, blobs, journal: this.#journal, log }), {
+        metrics,
+        clock,
+        tracer,
+      }),
       ownership: measuredOwnership(ownership, { metrics }),
       mayAnswer: () => ownership.isStanding,
       policy: limits.policy,
@@ -163,6 +183,7 @@ export class Worker {
       findStream: rooms.findStream,
       findSchema: rooms.findSchema,
       keepVersion: rooms.keepVersion,
+      watcher: deps.watcher,
     };
     this.#rebalancer = new Rebalancer({ host: this.#host, workers: this.#workers, self: bus.address, clock, log });
     this.#showIn(metrics);
@@ -170,6 +191,7 @@ export class Worker {
     bus.serve((message, from) => {
       if (Router.isFor(message)) return this.#router.handle(message, from);
       if (message.kind === STANDS) return ownership.isStanding;
+      if (message.kind === REPORT) return deps.report?.() ?? null;
       if (AccessChanges.isFor(message)) return this.#accessChanges.handle(message);
       if (RemoteSessions.isFor(message)) this.#remote.handle(message, { from, here: this.gateway });
       return null;
@@ -208,6 +230,16 @@ export class Worker {
     });
     await Promise.race([this.#accessChanges.announce(roomId), isLate]);
     cancel();
+  }
+
+  /** What each worker that is known says of itself, this one first; null of one that does not answer within a second. Never rejects. */
+  async reports(): Promise<{ readonly address: WorkerAddress; readonly report: unknown }[]> {
+    const { bus } = this.#deps.cluster;
+    const others = this.#workers.others.slice(0, REPORTS_MAX).map(async ({ address }) => ({
+      address,
+      report: await bus.ask(address, { kind: REPORT, payload: null }, { deadlineMs: REPORT_MS_MAX }).catch(() => null),
+    }));
+    return [{ address: bus.address, report: this.#deps.report?.() ?? null }, ...(await Promise.all(others))];
   }
 
   async #findOthers(): Promise<WorkerAddress[]> {
@@ -273,6 +305,7 @@ export class Worker {
   #showIn(metrics: Metrics): void {
     metrics.gauge('atrium_rooms', () => this.#host.size);
     metrics.gauge('atrium_connections', () => this.gateway.size);
+    metrics.gauge('atrium_journal_oldest_seconds', () => this.#journal.oldestMs / 1_000);
     metrics.gauge('atrium_lease_remaining_seconds', () => this.#ownership.remainingMs / 1_000);
     metrics.gauge('atrium_ready', () => (this.canServe ? 1 : 0));
   }

@@ -66,7 +66,7 @@ test('[AD6] a server is alive while it starts, ready once it serves, and not rea
 });
 
 test('[AD7] rooms, sockets, requests, claims, appends and the lease are counted', async () => {
-  const { starting, metric } = await anApp();
+  const { starting, admin, metric } = await anApp();
   const app = await starting;
   onTestFinished(() => app.stop());
   const call = (method: string, path: string, body?: unknown): Promise<Response> =>
@@ -91,6 +91,12 @@ test('[AD7] rooms, sockets, requests, claims, appends and the lease are counted'
   expect(await metric('atrium_rest_requests_total{status="2xx"}')).toBe(2);
   expect(await metric('atrium_rest_requests_total{status="4xx"}')).toBe(1);
   expect(await metric('atrium_rest_request_seconds_count')).toBe(3);
+  expect(await metric('atrium_refusals_total{error="ROOM_NOT_FOUND"}')).toBe(1);
+  expect(await metric('atrium_takeovers_total{from="released"}')).toBe(1);
+  expect(await metric('atrium_room_load_seconds_count')).toBe(1);
+  expect(await metric('atrium_directory_up')).toBe(1);
+  expect(await metric('atrium_heap_limit_bytes')).toBeGreaterThan(100_000_000);
+  await until('the lease is renewed', async () => (await metric('atrium_lease_renewals_total{outcome="renewed"}')) > 0);
   const remaining = await metric('atrium_lease_remaining_seconds');
   expect(remaining).toBeGreaterThan(0);
   expect(remaining).toBeLessThanOrEqual(3.5);
@@ -103,6 +109,11 @@ test('[AD7] rooms, sockets, requests, claims, appends and the lease are counted'
     client.close(code);
     await until('the close is counted', async () => (await metric(`atrium_socket_closes_total{code="${label}"}`)) === 1);
   }
+  const refused = new WebSocket(`${app.url.replace('http', 'ws')}/v8?roomId=nowhere&pubkey=pk_of_somebody_else`);
+  const [code] = await once(refused, 'close');
+  expect(code).toBeGreaterThanOrEqual(4000);
+  const page = (await admin('/metrics')).text;
+  expect(page).toMatch(/atrium_refusals_total\{error="(?!ROOM_NOT_FOUND")[A-Z_]+"\} 1\n/);
   await call('DELETE', '/v2/rooms/counted');
   expect(await metric('atrium_rooms_lost_total{why="retired"}')).toBe(1);
 });

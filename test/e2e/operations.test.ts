@@ -44,7 +44,13 @@ const ask1 = async (walked: Walked, change: Sent | ((example: Example) => Sent) 
   const example = await keptExampleOf(walked);
   return send(server, walked, { ...example, ...(typeof change === 'function' ? change(example) : change) });
 };
-const bodyless = ({ params, query }: Example): Sent => ({ params, query, json: undefined, bytes: undefined });
+const bodyless = ({ params, query, bearer }: Example): Sent => ({
+  params,
+  query,
+  ...(bearer !== undefined && { bearer }),
+  json: undefined,
+  bytes: undefined,
+});
 /** It was done, or stands in the way of itself: the value at hand is taken. */
 const expectTaken = (answer: { status: number; text: string }, what: string) =>
   expect([200, 204, 409], `${what}: ${answer.text}`).toContain(answer.status);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Ledger } from './ledger.ts';
+import { Ledger, timesThatDiffer } from './ledger.ts';
 
 function aLedger(): Ledger {
   const ledger = new Ledger();
@@ -39,4 +39,14 @@ test('[KI2] an unanswered write that others were shown must be there', () => {
 test('[KI2] no id is written twice, and none is acknowledged that was not written', () => {
   expect(() => aLedger().wrote('push.1')).toThrow('written before');
   expect(() => aLedger().acked('push.9')).toThrow('never written');
+});
+
+test('[KI6] an effect that is missing, or there too often, is found out by its id', () => {
+  expect(timesThatDiffer(['a', 'b', 'b'], ['b', 'a', 'b'], 'told')).toEqual([]);
+  expect(timesThatDiffer(['a', 'b', 'b'], ['b', 'c'], 'told')).toEqual([
+    'a was told 0 times instead of 1',
+    'b was told 1 times instead of 2',
+    'c was told 1 times instead of 0',
+  ]);
+  expect(timesThatDiffer(['a'], ['a', 'a'], 'told')).toEqual(['a was told 2 times instead of 1']);
 });

@@ -67,3 +67,12 @@ export class Ledger {
     if (!this.#written.has(id)) throw new Error(`${id} was never written`);
   }
 }
+
+/** Ids that are not as often in the one as in the other, each as a sentence. @param what was done to them */
+export function timesThatDiffer(expected: readonly string[], found: readonly string[], what: string): string[] {
+  const times = (ids: readonly string[], id: string): number => ids.filter((other) => other === id).length;
+  return [...new Set([...expected, ...found])].flatMap((id) => {
+    const [due, done] = [times(expected, id), times(found, id)];
+    return due === done ? [] : [`${id} was ${what} ${done} times instead of ${due}`];
+  });
+}

@@ -1,9 +1,21 @@
-/** The kill test at length: `npm run kill -- --rounds 50 --seed 1`. Build first. Ends with 1 when a round is not fine. */
+/**
+ * The kill test at length: `npm run kill -- --rounds 50 --seed 1`; with `--scenario notifications` that of the outbox. Build first. Ends with 1 when
+ * a round is not fine.
+ */
 import '../fuzz/sdk-guard.ts';
 import { parseArgs } from 'node:util';
 import { isFine, KillRun, lineOf, type Round, totalOf } from './rounds.ts';
+import { runNotifications } from './run-notifications.ts';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '50' }, seed: { type: 'string', default: '1' } } });
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '50' },
+    seed: { type: 'string', default: '1' },
+    scenario: { type: 'string', default: 'rooms' },
+  },
+});
+if (values.scenario === 'notifications')
+  process.exit((await runNotifications({ rounds: Number(values.rounds), seed: Number(values.seed) })) ? 0 : 1);
 const run = await KillRun.start();
 const rounds: Round[] = [];
 let lastFaults: string[] = [];

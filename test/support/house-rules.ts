@@ -20,7 +20,14 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   config: ['base'],
   app: ['app', 'config', 'features', 'room', 'kernel', 'adapters', 'protocol', 'base'],
   main: ['app', 'config', 'adapters', 'kernel', 'base'],
+  import: ['app', 'base'],
+  web: ['web'],
 };
+
+/** What runs in browsers may import anything that runs there. */
+const WEB = 'src/web/';
+/** Bundles the pages; runs in Node, beside what it bundles. */
+const WEB_BUILD = 'src/web/build.mjs';
 
 /** Packages that do no I/O, by the layer that may import them. */
 const PURE_PACKAGES: Readonly<Record<string, readonly RegExp[]>> = {
@@ -32,7 +39,7 @@ const PURE_PACKAGES: Readonly<Record<string, readonly RegExp[]>> = {
   config: [/^typebox/],
 };
 
-const FORBIDDEN_NAMES = /^(index|utils?|helpers?|common|types|manager|service)\.ts$/;
+const FORBIDDEN_NAMES = /^(index|utils?|helpers?|common|types|manager|service)\.(tsx?|mjs)$/;
 const FEATURE_FILES = /^(shapes|rules|queries|routes)\.ts$/;
 /** The clock and randomness are inputs: only their own module reads the machine's. */
 const AMBIENT =
@@ -52,7 +59,7 @@ function sizeOf({ path, text }: SourceFile): string[] {
 function namesOf({ path }: SourceFile): string[] {
   const name = path.split('/').at(-1)!;
   if (FORBIDDEN_NAMES.test(name)) return [`${path}: a file is named for what is in it`];
-  if (!/^[a-z0-9-]+(\.d)?\.ts$/.test(name)) return [`${path}: file names are kebab-case`];
+  if (!/^[a-z0-9-]+(\.d)?\.(tsx?|mjs)$/.test(name)) return [`${path}: file names are kebab-case`];
   if (path.startsWith('src/features/') && !FEATURE_FILES.test(name) && path.split('/').length === 4) {
     return [`${path}: a feature has shapes, rules, queries and routes`];
   }
@@ -60,6 +67,7 @@ function namesOf({ path }: SourceFile): string[] {
 }
 
 function importsOf({ path, text }: SourceFile): string[] {
+  if (path === WEB_BUILD) return [];
   const layer = layerOf(path);
   const violations: string[] = [];
   for (const match of text.matchAll(IMPORT)) {
@@ -75,16 +83,19 @@ function crossing(path: string, layer: string, target: string): string | null {
   if (!LAYERS[layer]?.includes(other)) return `${layer} may not import ${other} (${target})`;
   if (layer === 'features' && other === 'features' && featureOf(path) !== featureOf(target))
     return `features never import each other (${target})`;
+  if (layer === 'web' && pageOf(path) !== pageOf(target) && pageOf(target) !== 'shared')
+    return `pages share only what is in shared (${target})`;
   return null;
 }
 
 function foreign(layer: string, target: string): string | null {
-  if (layer === 'adapters' || layer === 'app' || layer === 'main') return null;
+  if (layer === 'adapters' || layer === 'app' || layer === 'main' || layer === 'import') return null;
+  if (layer === 'web') return target.startsWith('node:') ? `a browser has no ${target}` : null;
   return PURE_PACKAGES[layer]?.some((allowed) => allowed.test(target)) ? null : `${layer} may not import the package ${target}`;
 }
 
 function ambientOf({ path, text }: SourceFile): string[] {
-  if (path === 'src/base/clock.ts' || path.startsWith('src/adapters/')) return [];
+  if (path === 'src/base/clock.ts' || path.startsWith('src/adapters/') || path.startsWith(WEB)) return [];
   const found = AMBIENT.exec(text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, ''));
   return found === null ? [] : [`${path}: ${found[0]} – time and chance come from base/clock.ts`];
 }
@@ -92,6 +103,11 @@ function ambientOf({ path, text }: SourceFile): string[] {
 function layerOf(path: string): string {
   const [, first] = path.split('/');
   return first!.replace(/\.ts$/, '');
+}
+
+/** `demo` of `src/web/demo/board.tsx`. */
+function pageOf(path: string): string {
+  return path.split('/')[2]!;
 }
 
 function featureOf(path: string): string {

@@ -34,15 +34,22 @@ export default async function setup(project: TestProject): Promise<void> {
   const names = Object.keys(SERVICES) as ServiceName[];
   const lacking = names.filter((name) => !isThere(name));
   const given = names.filter((name) => isGiven(name));
-  project.provide('missingServices', { redis: null, ceph: null });
+  project.provide(
+    'missingServices',
+    sentences(names, () => null),
+  );
   if (lacking.length + given.length === 0 || !asksForServices(project.vitest.state.getPaths())) return;
   for (const name of given)
     console.error(`\n!!! ${SERVICES[name].givenBy} is set: tests that need ${name} of their own are skipped.\n`);
   if (lacking.length === 0) return;
   const reason = await install(lacking);
-  const missing = Object.fromEntries(names.map((name) => [name, isThere(name) ? null : sentenceFor(name, reason)])) as Missing;
+  const missing = sentences(names, (name) => (isThere(name) ? null : sentenceFor(name, reason)));
   for (const sentence of Object.values(missing)) if (sentence !== null) console.error(`\n!!! ${sentence}\n`);
   project.provide('missingServices', missing);
+}
+
+function sentences(names: readonly ServiceName[], of: (name: ServiceName) => string | null): Missing {
+  return Object.fromEntries(names.map((name) => [name, of(name)])) as Missing;
 }
 
 function isThere(name: ServiceName): boolean {

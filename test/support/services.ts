@@ -14,7 +14,7 @@ interface Service {
   readonly givenBy: string;
 }
 
-export type ServiceName = 'redis' | 'ceph';
+export type ServiceName = 'redis' | 'ceph' | 'browser';
 
 export const SERVICES: Readonly<Record<ServiceName, Service>> = {
   redis: {
@@ -27,6 +27,7 @@ export const SERVICES: Readonly<Record<ServiceName, Service>> = {
     packages: ['radosgw', 'ceph-mon', 'ceph-osd', 'ceph-common'],
     givenBy: 'TEST_S3_ENDPOINT',
   },
+  browser: { binaries: ['chromium'], packages: ['chromium', 'fonts-noto-color-emoji'], givenBy: 'TEST_CHROMIUM' },
 };
 
 /** For each service why it cannot be had, as a sentence, or null. */

@@ -1,16 +1,12 @@
 /** The files of rooms in the database. Their bytes are in the store of blobs; which of its blobs are files is said here alone. */
 import { AppError } from '../../base/errors.ts';
 import type { RoomId, RoomPk } from '../../base/ids.ts';
-import { keptBlobQuery } from '../../kernel/persistence/loose-blobs.ts';
 import { type Sql, sql } from '../../kernel/persistence/sql.ts';
+import { BLOB_COLUMNS, type FromParts, makeBlobRowQuery, type UploadedBlob } from '../../kernel/persistence/upload-rows.ts';
 import type { FileData } from '../../protocol/storage-ops.ts';
 
 /** A row of `files`. */
-export interface StoredFile extends FileData {
-  readonly blobKey: string;
-}
-
-const COLUMNS = sql`f.id, f.name, f.size, f.mime_type as "mimeType", f.blob_key as "blobKey"`;
+export type StoredFile = UploadedBlob;
 
 export function fileDataOf({ id, name, size, mimeType }: FileData): FileData {
   return { id, name, size, mimeType };
@@ -27,7 +23,7 @@ export async function findFile(
   { roomId, fileId }: FilePlace,
 ): Promise<{ readonly roomPk: RoomPk; readonly file: StoredFile | null }> {
   const [row] = await db.query(sql<{ roomPk: RoomPk } & Omit<StoredFile, 'id'> & { id: string | null }>`
-    select r.pk as "roomPk", ${COLUMNS}
+    select r.pk as "roomPk", ${BLOB_COLUMNS}
       from rooms r left join files f on f.room_pk = r.pk and f.id = ${fileId}
      where r.id = ${roomId}`);
   if (row === undefined) throw new AppError('ROOM_NOT_FOUND', { roomId });
@@ -43,7 +39,7 @@ interface FilesPlace {
 /** Those files that the room has, by id. @throws AppError ROOM_NOT_FOUND */
 export async function findFiles(db: Sql, { roomId, fileIds }: FilesPlace): Promise<ReadonlyMap<string, StoredFile>> {
   const rows = await db.query(sql<Omit<StoredFile, 'id'> & { id: string | null }>`
-    select ${COLUMNS} from rooms r left join files f on f.room_pk = r.pk and f.id = any(${fileIds}::text[])
+    select ${BLOB_COLUMNS} from rooms r left join files f on f.room_pk = r.pk and f.id = any(${fileIds}::text[])
      where r.id = ${roomId}`);
   if (rows.length === 0) throw new AppError('ROOM_NOT_FOUND', { roomId });
   return new Map(rows.flatMap(({ id, ...rest }) => (id === null ? [] : [[id, { id, ...rest }]])));
@@ -57,36 +53,21 @@ export async function findMissingFiles(db: Sql, { roomId, fileIds }: FilesPlace)
   return missing.map(({ id }) => id);
 }
 
-/** How a file came in parts; null for one that came whole. */
-export interface FromParts {
-  readonly uploadId: string;
-  readonly digest: string;
-}
-
-/**
- * Makes the file of a blob that is there, and ends the upload it came by. Null, and no file, when the room has one of this id already, when the
- * room is gone, or when the blob is being thrown away.
- */
+/** As `makeBlobRowQuery` says; null when no file was made. */
 export async function makeFile(
   db: Sql,
   { roomPk, file, from }: { roomPk: RoomPk; file: StoredFile; from: FromParts | null },
 ): Promise<StoredFile | null> {
-  const [made] = await db.query(sql<StoredFile>`
-    with kept as materialized (${keptBlobQuery(file.blobKey)}
-    ), room as materialized (
-      select pk from rooms where pk = ${roomPk} for key share
-    ), made as (
-      insert into files (room_pk, id, name, size, mime_type, blob_key, upload_id, parts)
-      select room.pk, ${file.id}, ${file.name}, ${file.size}, ${file.mimeType}, kept.key, ${from?.uploadId ?? null}, ${from?.digest ?? null}
-        from room, kept
-      on conflict (room_pk, id) do nothing
-      returning *
-    ), referred as (
-      delete from loose_blobs using made where key = made.blob_key
-    ), ended as (
-      delete from uploads where id = ${from?.uploadId ?? null}
-    )
-    select ${COLUMNS} from made f`);
+  const [made] = await db.query(
+    makeBlobRowQuery<StoredFile>({
+      table: sql`files`,
+      owner: sql`select pk from rooms where pk = ${roomPk} for key share`,
+      more: { columns: sql`room_pk`, values: sql`owner.pk` },
+      returning: BLOB_COLUMNS,
+      blob: file,
+      from,
+    }),
+  );
   return made ?? null;
 }
 
@@ -96,7 +77,7 @@ export async function findCompleted(
   { roomPk, fileId, uploadId, digest }: FromParts & { readonly roomPk: RoomPk; readonly fileId: string },
 ): Promise<StoredFile | null> {
   const [file] = await db.query(sql<StoredFile>`
-    select ${COLUMNS} from files f
+    select ${BLOB_COLUMNS} from files f
      where f.room_pk = ${roomPk} and f.id = ${fileId} and f.upload_id = ${uploadId} and f.parts = ${digest}`);
   return file ?? null;
 }

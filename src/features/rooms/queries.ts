@@ -39,8 +39,26 @@ export interface NewRoom extends NewRoomFields {
   readonly nowIso: string;
 }
 
-/** The room of this id, made with these fields if there was none; either way one statement, so it is there afterwards whoever races. */
-export async function findOrCreateRoom(db: Sql, room: NewRoom): Promise<{ room: RoomRow; isNew: boolean }> {
+/** What is written with a room that comes or goes, in the same transaction. */
+export type WithRoom = (tx: Sql, room: { readonly id: RoomId; readonly pk: RoomPk }) => Promise<void>;
+
+interface Found {
+  readonly room: RoomRow;
+  readonly isNew: boolean;
+}
+
+/** The room of this id, made with these fields if there was none. */
+export async function findOrCreateRoom(db: Sql, room: NewRoom, whenMade?: WithRoom): Promise<Found> {
+  if (whenMade === undefined) return makeUnlessThere(db, room);
+  return db.transaction(async (tx) => {
+    const found = await makeUnlessThere(tx, room);
+    if (found.isNew) await whenMade(tx, found.room);
+    return found;
+  });
+}
+
+/** One statement, so the room is there afterwards whoever races. */
+async function makeUnlessThere(db: Sql, room: NewRoom): Promise<Found> {
   const [row] = await db.query(sql<RoomRow & { isNew: boolean }>`
     with made as (
       insert into rooms (id, organization_id, created_at, metadata, default_accesses, users_accesses, groups_accesses)
@@ -79,23 +97,32 @@ export async function upsertRoom(
     nowIso,
     fields,
     change,
-  }: { id: RoomId; nowIso: string; fields: NewRoomFields | null; change: (room: RoomRow) => RoomFields },
+    whenMade,
+  }: {
+    id: RoomId;
+    nowIso: string;
+    fields: NewRoomFields | null;
+    change: (room: RoomRow) => RoomFields;
+    whenMade?: WithRoom;
+  },
 ): Promise<RoomRow> {
   const changed = await changeRoom(db, id, change);
   if (changed !== null) return changed;
   if (fields === null) throw missingKey('defaultAccesses'); // supplement 7, row 43
   return db.transaction(async (tx) => {
-    const { room, isNew } = await findOrCreateRoom(tx, { id, nowIso, ...fields });
+    const { room, isNew } = await findOrCreateRoom(tx, { id, nowIso, ...fields }, whenMade);
     return isNew ? room : saveFields(tx, room.pk, change(room)); // made by somebody else meanwhile; its row is locked now
   });
 }
 
 /** Deletes the room with all that hangs on it. Null when there was none. */
-export async function deleteRoom(db: Sql, roomId: RoomId): Promise<Taken<true> | null> {
+export async function deleteRoom(db: Sql, roomId: RoomId, whenGone?: WithRoom): Promise<Taken<true> | null> {
   return db.transaction(async (tx) => {
     const { pk, ownerAt } = await fenceOwner(tx, roomId);
     const gone = await tx.query(sql`delete from rooms where pk = ${pk} and id = ${roomId} returning pk`);
-    return gone.length > 0 ? { value: true, ownerAt } : null;
+    if (gone.length === 0) return null;
+    await whenGone?.(tx, { id: roomId, pk: pk! });
+    return { value: true, ownerAt };
   });
 }
 
@@ -172,9 +199,10 @@ export async function findOwnerAddress(db: Sql, roomId: RoomId): Promise<WorkerA
 export async function createRoomOnEntry(
   db: Sql,
   { roomId, organizationId, nowIso }: { roomId: RoomId; organizationId: string; nowIso: string },
+  whenMade?: WithRoom,
 ): Promise<RoomAtEntry> {
   const blank = { metadata: {}, defaultAccesses: [], usersAccesses: {}, groupsAccesses: {} };
-  const { room } = await findOrCreateRoom(db, { id: roomId, organizationId, nowIso, ...blank });
+  const { room } = await findOrCreateRoom(db, { id: roomId, organizationId, nowIso, ...blank }, whenMade);
   return atEntry(room);
 }
 

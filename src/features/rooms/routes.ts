@@ -3,8 +3,10 @@
 import { isoFromMs } from '../../base/clock.ts';
 import { AppError, valueAtKey } from '../../base/errors.ts';
 import type { RoomId } from '../../base/ids.ts';
+import type { Outbox } from '../../kernel/persistence/outbox.ts';
 import type { Sql } from '../../kernel/persistence/sql.ts';
 import { type BoundRoute, bindRoute, empty, routeFor } from '../../kernel/transport/route.ts';
+import { outboxRowsOf } from '../../protocol/app-events.ts';
 import { checkName, checkRoomId, NAME_LENGTHS } from '../../protocol/names.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 import {
@@ -17,6 +19,7 @@ import {
   renameRoom,
   roomOf,
   upsertRoom,
+  type WithRoom,
 } from './queries.ts';
 import {
   checkUpdate,
@@ -45,6 +48,7 @@ import {
 export interface RoomsDeps {
   readonly db: Sql;
   readonly rooms: RoomDoor;
+  readonly outbox: Outbox;
   nowMs(): number;
   /** Called once a change of accesses has committed: sessions that entered by them must be looked at again. */
   accessesChanged(roomId: RoomId): void | Promise<void>;
@@ -85,13 +89,15 @@ export const createRoomRoute = route({
   body: CreateRoomBody,
   reply: RoomReply,
   refuses: ['ROOM_ALREADY_EXISTS'],
-  async handle({ query, body }, { db, nowMs }) {
+  async handle({ query, body, afterCommit }, { db, nowMs, outbox }) {
     const id = checkRoomId(body.id, 'id');
     const fields = fieldsOfNew(body);
     const known = query.idempotent === true ? await findRoom(db, id) : null; // most idempotent creations find the room: a read is cheaper
     if (known !== null) return roomOf(known);
-    const { room, isNew } = await findOrCreateRoom(db, { id, nowIso: isoFromMs(nowMs()), ...fields });
+    const nowIso = isoFromMs(nowMs());
+    const { room, isNew } = await findOrCreateRoom(db, { id, nowIso, ...fields }, tellOf('room.created', nowIso, outbox));
     if (!isNew && query.idempotent !== true) throw new AppError('ROOM_ALREADY_EXISTS', { roomId: id });
+    afterCommit(() => outbox.nudge());
     return roomOf(room);
   },
 });
@@ -143,10 +149,12 @@ export const deleteRoomRoute = route({
   once: 'transaction',
   params: RoomParams,
   reply: empty(204),
-  async handle({ params, afterCommit }, { db, rooms }) {
+  async handle({ params, afterCommit }, { db, rooms, nowMs, outbox }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
-    const gone = await deleteRoom(db, roomId);
-    if (gone !== null) afterCommit(() => rooms.close(roomId, { at: gone.ownerAt, code: 'ROOM_NOT_FOUND', facts: { roomId } }));
+    const gone = await deleteRoom(db, roomId, tellOf('room.deleted', isoFromMs(nowMs()), outbox));
+    if (gone === null) return;
+    afterCommit(() => outbox.nudge());
+    afterCommit(() => rooms.close(roomId, { at: gone.ownerAt, code: 'ROOM_NOT_FOUND', facts: { roomId } }));
   },
 });
 
@@ -174,15 +182,18 @@ export const upsertRoomRoute = route({
   params: RoomParams,
   body: UpsertRoomBody,
   reply: RoomReply,
-  async handle({ params, body, afterCommit }, { db, nowMs, accessesChanged }) {
+  async handle({ params, body, afterCommit }, { db, nowMs, outbox, accessesChanged }) {
     const id = checkRoomId(params.roomId, 'roomId');
     const fields = newRoomOfUpsert(body);
+    const nowIso = isoFromMs(nowMs());
     const room = await upsertRoom(db, {
       id,
-      nowIso: isoFromMs(nowMs()),
+      nowIso,
       fields,
+      whenMade: tellOf('room.created', nowIso, outbox),
       change: (before) => fieldsAfter(before, body.update, 'update.'),
     });
+    afterCommit(() => outbox.nudge());
     if (touchesAccesses(body.update)) afterCommit(() => accessesChanged(id));
     return roomOf(room);
   },
@@ -243,4 +254,8 @@ export function roomRoutes(deps: RoomsDeps): BoundRoute[] {
     bindRoute(updateRoomIdRoute, deps),
     bindRoute(updateOrganizationRoute, deps),
   ];
+}
+
+function tellOf(type: 'room.created' | 'room.deleted', at: string, outbox: Outbox): WithRoom {
+  return (tx, { id, pk }) => outbox.add(tx, ...outboxRowsOf({ type, roomId: id, roomPk: pk, at }));
 }

@@ -11,7 +11,8 @@ import { AppError } from '../../base/errors.ts';
 import type { RoomId } from '../../base/ids.ts';
 import type { Need, Principal } from '../../kernel/transport/principal.ts';
 import { checkRoomId } from '../../protocol/names.ts';
-import { allows, type Resource } from '../../protocol/permissions.ts';
+import { allows, type Permissions, type Resource } from '../../protocol/permissions.ts';
+import type { Person } from '../../protocol/person.ts';
 import { type Credential, type Entry, entryFor, ISSUER, type RoomForEntry } from './rules.ts';
 import { BackEndClaimsShape, type Claims, ClaimsShape } from './shapes.ts';
 
@@ -187,6 +188,24 @@ export async function authorize(
   const roomId = checkRoomId(params.roomId, 'roomId');
   const { permissions } = entryFor(credentialFrom(principal), await findRoom(roomId), roomId);
   if (!allows(permissions, resource, level)) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need, roomId });
+}
+
+/** Who asks, for routes that answer to a person. @throws AppError UNAUTHORIZED_ROOM_ACCESS for a key, which is nobody. */
+export function personOf(principal: Principal): Person {
+  if (principal.kind !== 'user') throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: 'the token of a user' });
+  const { uid, oid } = principal.token as unknown as Claims;
+  return { userId: uid, organizationId: oid };
+}
+
+/**
+ * What a user, or whoever has the public key, may do in a room: more than one need of a route tells.
+ * @throws AppError ROOM_NOT_FOUND, UNAUTHORIZED_ROOM_ACCESS as at entry.
+ */
+export async function permissionsIn(
+  principal: Principal,
+  { roomId, findRoom }: { roomId: RoomId } & Pick<AdmissionDeps, 'findRoom'>,
+): Promise<Permissions> {
+  return entryFor(credentialFrom(principal), await findRoom(roomId), roomId).permissions;
 }
 
 function credentialFrom(principal: Principal): Credential {

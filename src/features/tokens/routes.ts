@@ -15,6 +15,7 @@ import {
 } from './rules.ts';
 import {
   AuthorizeInRoomBody,
+  type AuthorizeUser,
   AuthorizeUserBody,
   IdentifyUserBody,
   OlderAuthorizeBody,
@@ -46,7 +47,7 @@ export const authorizeUserRoute = route({
   body: AuthorizeUserBody,
   reply: TokenReply,
   async handle({ body }, deps) {
-    return { token: await signToken(accessClaimsFor(body, issueOf(deps)), deps.tokenKey) };
+    return { token: await issueToken(body, deps) };
   },
 });
 
@@ -134,6 +135,11 @@ export function tokenRoutes(deps: TokensDeps): BoundRoute[] {
     bindRoute(backEndTokenRoute, deps),
     bindRoute(olderAuthorizeRoute, deps),
   ];
+}
+
+/** The token of POST /v2/authorize-user. @throws AppError UNPROCESSABLE_ENTITY naming the key. */
+export async function issueToken(request: AuthorizeUser, deps: TokensDeps): Promise<string> {
+  return signToken(accessClaimsFor(request, issueOf(deps)), deps.tokenKey);
 }
 
 function issueOf({ nowMs, tokenLifetimeMs, newTokenId }: TokensDeps): Issue {

@@ -6,6 +6,7 @@
 import type { Clock, Random } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import type { Incarnation, WorkerAddress } from '../../base/ids.ts';
+import type { Metrics } from '../../base/metrics.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Sql } from '../persistence/sql.ts';
 import type { Claim, Ownership, Recall, Refusal } from './ownership.ts';
@@ -16,6 +17,7 @@ export interface MembershipDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly metrics?: Metrics;
   readonly address: WorkerAddress;
   /** The actors may not be spoken for any more until each is claimed anew, under the next name. */
   readonly onLapsed: () => void;

@@ -85,13 +85,32 @@ export class Router<Command> {
     }
   }
 
-  /** The same, but null when the actor sleeps: it is not woken. */
+  /**
+   * The same, but null when the actor sleeps: it is not woken. What is remembered and hinted may be wrong, so that it sleeps is said only when the
+   * database knows of no other owner.
+   */
   async askIfAwake(key: string, command: Command): Promise<{ readonly reply: unknown } | null> {
-    const { host, bus } = this.#deps;
+    const { host, bus, findOwner } = this.#deps;
     if (host.isAwake(key)) return { reply: await host.ask(key, command) };
-    const at = this.#isAlone ? null : await this.#findOwner(key);
-    if (at === null || at === bus.address) return null;
-    const answer = await bus.ask(at, { kind: ASK_IF_AWAKE, payload: [key, command] }, { deadlineMs: ANSWER_MS });
+    if (this.#isAlone) return null;
+    const hinted = this.#locations.get(key) ?? (await this.#hintFor(key));
+    let failure: unknown = null;
+    if (hinted !== null && hinted !== bus.address) {
+      const answer = await this.#askAwake(hinted, key, command).catch((error: unknown) => {
+        if (!wasNotSent(error)) throw error;
+        failure = error;
+        return null;
+      });
+      if (answer !== null) return answer;
+      this.#locations.forget(key);
+    }
+    const owner = await findOwner(key);
+    if (owner === hinted && failure !== null) throw failure;
+    return owner === null || owner === hinted || owner === bus.address ? null : this.#askAwake(owner, key, command);
+  }
+
+  async #askAwake(at: WorkerAddress, key: string, command: Command): Promise<{ readonly reply: unknown } | null> {
+    const answer = await this.#deps.bus.ask(at, { kind: ASK_IF_AWAKE, payload: [key, command] }, { deadlineMs: ANSWER_MS });
     return answer as { readonly reply: unknown } | null;
   }
 
@@ -107,11 +126,10 @@ export class Router<Command> {
     return true;
   }
 
-  /** Hands `command` to the actor if it is awake anywhere, without waiting for that. Never rejects. */
+  /** Hands `command` to the actor if it is awake anywhere. Never rejects: what could not be handed on is dropped. */
   async tellIfAwake(key: string, command: Command): Promise<void> {
-    if (this.tell(key, command) || this.#isAlone) return;
-    const at = await this.#findOwner(key);
-    if (at !== null && at !== this.#deps.bus.address) this.#deps.bus.tell(at, { kind: TELL, payload: [key, command] });
+    if (this.#deps.host.tell(key, command)) return;
+    await this.askIfAwake(key, command).catch(() => null);
   }
 
   /** Hands it to the actor at that worker, if there is one: what is done there has been done when this resolves. @throws AppError as `Bus.ask` */
@@ -172,11 +190,15 @@ export class Router<Command> {
   async #findOwner(key: string): Promise<WorkerAddress | null> {
     const known = this.#locations.get(key);
     if (known !== undefined) return known;
-    const { directory, findOwner } = this.#deps;
-    const hint = await directory.locate(key).catch(() => null);
-    if (hint !== null && !this.#isOut(hint.address)) return hint.address;
-    const owner = await findOwner(key).catch(() => null);
+    const hint = await this.#hintFor(key);
+    if (hint !== null) return hint;
+    const owner = await this.#deps.findOwner(key).catch(() => null);
     return owner === null || this.#isOut(owner) ? null : owner;
+  }
+
+  async #hintFor(key: string): Promise<WorkerAddress | null> {
+    const hint = await this.#deps.directory.locate(key).catch(() => null);
+    return hint === null || this.#isOut(hint.address) ? null : hint.address;
   }
 
   #isOut(address: WorkerAddress): boolean {
@@ -229,6 +251,10 @@ export class Router<Command> {
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => this.#deps.clock.after(ms, resolve));
   }
+}
+
+function wasNotSent(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'WORKER_UNREACHABLE';
 }
 
 function isUnknown(error: unknown): boolean {

@@ -7,6 +7,7 @@
 import type { Clock, Random } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import { asIncarnation, type Incarnation, type WorkerAddress } from '../../base/ids.ts';
+import { type Metrics, noMetrics } from '../../base/metrics.ts';
 import type { Log } from '../../base/observe.ts';
 import { named, type Query, type Sql, sql } from '../persistence/sql.ts';
 import { type Duty, dutyAt, LEASE } from './lease.ts';
@@ -17,6 +18,7 @@ export interface SqlOwnershipDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly metrics?: Metrics;
   readonly address: WorkerAddress;
   /** The lease is gone: drop every actor unread and register anew. Called once, also when another worker fenced this one. */
   readonly onLapsed: () => void;
@@ -68,25 +70,34 @@ export class SqlOwnership implements Ownership {
 
   /** @throws AppError as the port says; ROOM_MOVED when rivals keep claiming it first, safe to retry. */
   async claim(stream: number): Promise<Claim | Refusal> {
+    let hasFenced = false;
     for (let attempt = 1; attempt <= CLAIM_ATTEMPTS_MAX; attempt++) {
-      const claim = await this.#tryClaim(stream);
+      const claim = await this.#tryClaim(stream, hasFenced ? 'expired' : 'dead');
       if (claim !== null) return claim;
       const [found] = await this.#deps.db.query(ownerQuery(stream, this.incarnation));
       if (found === undefined) return { refused: 'gone' };
       if (!found.holdsLease) this.#lapse('fenced by another worker');
       this.#mustServe();
       const { owner, address } = found;
-      const isFree = owner === null || found.isFenced || (found.isExpired && (await this.fence(owner, 'expired')));
+      hasFenced = owner !== null && !found.isFenced && found.isExpired && (await this.fence(owner, 'expired'));
+      const isFree = owner === null || found.isFenced || hasFenced;
       if (!isFree) return { refused: 'owned', by: owner, at: address };
     }
     throw new AppError('ROOM_MOVED'); // others claim it faster than we can look
   }
 
-  async #tryClaim(stream: number): Promise<Claim | null> {
+  async #tryClaim(stream: number, ofDead: 'dead' | 'expired'): Promise<Claim | null> {
     this.#mustServe();
-    const [claim] = await this.#deps.db.query(claimQuery(stream, this.incarnation));
+    const [row] = await this.#deps.db.query(claimQuery(stream, this.incarnation));
     this.#mustServe(); // the answer may have come after the lease; the claim is then as good as fenced
-    return claim ?? null;
+    if (row === undefined) return null;
+    const { from, ...claim } = row;
+    this.#metrics.count('atrium_takeovers_total', from === 'other' ? ofDead : from);
+    return claim;
+  }
+
+  get #metrics(): Metrics {
+    return this.#deps.metrics ?? noMetrics;
   }
 
   #mustServe(): void {
@@ -129,9 +140,11 @@ export class SqlOwnership implements Ownership {
     try {
       const [renewed] = await this.#deps.db.query(renewQuery(this.incarnation));
       if (renewed === undefined) return this.#lapse('fenced by another worker');
+      this.#metrics.count('atrium_lease_renewals_total', 'renewed');
       this.#renewed(sentMs);
       if (renewed.recalls.length > 0) await this.#recalled(renewed.recalls);
     } catch (error) {
+      this.#metrics.count('atrium_lease_renewals_total', 'failed');
       this.#deps.log.warn({ err: error, incarnation: this.incarnation }, 'lease renewal failed');
     } finally {
       this.#isRenewing = false;
@@ -160,6 +173,7 @@ export class SqlOwnership implements Ownership {
   #lapse(why: string): void {
     if (this.#isOver) return;
     this.#end();
+    this.#metrics.count('atrium_lease_renewals_total', 'lapsed');
     this.#deps.log.warn({ incarnation: this.incarnation, why }, 'lease lapsed');
     this.#deps.onLapsed();
   }
@@ -190,17 +204,20 @@ function fenceQuery(incarnation: Incarnation, proof: Query): Query {
  * One row, one statement. It waits for appends on their way (they hold the row for share), so all they wrote can be read afterwards.
  * The lease of the claimer is part of the guard: who was fenced claims nothing.
  */
-function claimQuery(stream: number, self: Incarnation): Query<Claim> {
+function claimQuery(stream: number, self: Incarnation): Query<Claim & { from: 'released' | 'own' | 'other' }> {
   return named(
     'ownership.claim',
-    sql<Claim>`
+    sql<Claim & { from: 'released' | 'own' | 'other' }>`
     update actor_owner o
        set epoch = o.epoch + 1, owner = ${self}, numbers_next = o.numbers_next + ${NUMBERS_PER_CLAIM}
      where o.stream = ${stream}
        and (o.owner is null or o.owner = ${self}
             or exists (select from worker_lease w where w.incarnation = o.owner and w.fenced_at is not null))
        and exists (select from worker_lease me where me.incarnation = ${self} and me.fenced_at is null and me.lease_until > clock_timestamp())
-    returning o.stream, o.epoch, o.numbers_next - ${NUMBERS_PER_CLAIM} as "numbersFrom"`,
+    returning o.stream, o.epoch, o.numbers_next - ${NUMBERS_PER_CLAIM} as "numbersFrom",
+              -- the row as it was when the statement began; only counted
+              (select case when former.owner is null then 'released' when former.owner = ${self} then 'own' else 'other' end
+                 from actor_owner former where former.stream = o.stream) as from`,
   );
 }
 

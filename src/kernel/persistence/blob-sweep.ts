@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Blobs } from './blobs.ts';
 import { type Query, type Sql, sql } from './sql.ts';
+import { Sweep } from './sweep.ts';
 
 interface BlobSweepDeps {
   readonly db: Sql;
@@ -22,44 +23,32 @@ const DELETES_AT_ONCE = 10;
 
 export class BlobSweep {
   readonly #deps: BlobSweepDeps;
-  readonly #stopTimers: readonly (() => void)[];
-  #pass: Promise<void> | null = null;
-  #isClosed = false;
+  readonly #sweep: Sweep;
+  readonly #stopAborting: () => void;
 
   constructor(deps: BlobSweepDeps) {
     this.#deps = deps;
-    this.#stopTimers = [
-      deps.clock.every(SWEEP_EVERY_MS, () => void this.run()),
-      deps.clock.every(ABORT_EVERY_MS, () => void this.#abortStale()),
-    ];
+    this.#sweep = new Sweep(deps, { phrase: 'blobs not swept', everyMs: SWEEP_EVERY_MS, some: () => this.#some() });
+    this.#stopAborting = deps.clock.every(ABORT_EVERY_MS, () => void this.#abortStale());
   }
 
   /** Deletes all that is due, or as much as goes well. One pass at a time; never rejects. */
   run(): Promise<void> {
-    this.#pass ??= this.#sweep()
-      .catch((error: unknown) => this.#deps.log.warn({ err: error }, 'blobs not swept'))
-      .finally(() => {
-        this.#pass = null;
-      });
-    return this.#pass;
+    return this.#sweep.run();
   }
 
   /** Resolves when the batch under way is done. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    for (const stop of this.#stopTimers) stop();
-    await this.#pass;
+  close(): Promise<void> {
+    this.#stopAborting();
+    return this.#sweep.close();
   }
 
-  async #sweep(): Promise<void> {
+  async #some(): Promise<boolean> {
     const { db } = this.#deps;
-    let isMore = true;
-    while (isMore && !this.#isClosed) {
-      const keys = (await db.query(doomQuery(KEYS_AT_ONCE))).map(({ key }) => key);
-      const deleted = await this.#deleteAll(keys);
-      if (deleted.length > 0) await db.query(sql`delete from loose_blobs where key = any(${deleted}::text[])`);
-      isMore = deleted.length === KEYS_AT_ONCE;
-    }
+    const keys = (await db.query(doomQuery(KEYS_AT_ONCE))).map(({ key }) => key);
+    const deleted = await this.#deleteAll(keys);
+    if (deleted.length > 0) await db.query(sql`delete from loose_blobs where key = any(${deleted}::text[])`);
+    return deleted.length === KEYS_AT_ONCE;
   }
 
   /** Returns the keys that are gone. After a few failures the rest waits: the store is away. */

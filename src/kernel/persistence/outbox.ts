@@ -15,8 +15,8 @@ export interface OutboxEvent {
 export type OutboxConsumer = (event: OutboxEvent, sql: Sql) => Promise<void>;
 
 export interface Outbox {
-  /** Writes an event through the caller's transaction. */
-  add(sql: Sql, event: Omit<OutboxEvent, 'id'>): Promise<void>;
+  /** Writes events through the caller's transaction; one that several consumers want is a row for each, under a type of its own. */
+  add(sql: Sql, ...events: readonly Omit<OutboxEvent, 'id'>[]): Promise<void>;
   /** Call after the commit: relays at once instead of at the next poll. */
   nudge(): void;
 }

@@ -45,8 +45,8 @@ export class SqlJournal implements Journal {
   readonly #metrics: Metrics;
   /** Not yet sent, or sent with an outcome that is still unknown; the latter stay in front. */
   #queue: Waiting[] = [];
-  /** Streams, each with its epoch, that have an append under way. */
-  readonly #underWay = new Set<string>();
+  /** Streams, each with its epoch, that have an append under way, and since when. */
+  readonly #underWay = new Map<string, number>();
   #pendingBytes = 0;
   #isRunning = false;
   #retryMs = 0;
@@ -66,12 +66,18 @@ export class SqlJournal implements Journal {
     // Out of order they could leave a gap. Only an actor that was dropped and claimed again may overtake itself, under its new epoch.
     if (this.#underWay.has(keyOf(entry))) throw new Error(`stream ${entry.stream} has an append under way already`);
     if (this.#pendingBytes + entry.payload.length > PENDING_BYTES_MAX) throw new AppError('ROOM_OVERLOADED');
-    this.#underWay.add(keyOf(entry));
+    this.#underWay.set(keyOf(entry), this.#deps.clock.monotonicMs());
     this.#pendingBytes += entry.payload.length;
     return new Promise((resolve, reject) => {
       this.#queue.push({ entry, crc: entryCrc(entry), resolve, reject });
       this.#wake();
     });
+  }
+
+  /** How long the oldest entry waits for its commit; 0 when none does. */
+  get oldestMs(): number {
+    const [first] = this.#underWay.values(); // in the order in which they came
+    return first === undefined ? 0 : this.#deps.clock.monotonicMs() - first;
   }
 
   async readAfter(stream: number, version: number): Promise<JournalEntry[]> {

@@ -55,8 +55,11 @@ export class SqlOutbox implements Outbox {
     await this.#pass;
   }
 
-  async add(db: Sql, { type, payload }: Omit<OutboxEvent, 'id'>): Promise<void> {
-    await db.query(sql`insert into outbox (type, payload) values (${type}, ${JSON.stringify(payload)}::jsonb)`);
+  async add(db: Sql, ...events: readonly Omit<OutboxEvent, 'id'>[]): Promise<void> {
+    const rows = JSON.stringify(events.map(({ type, payload }) => ({ type, payload })));
+    await db.query(sql`
+      insert into outbox (type, payload)
+      select event.type, event.payload from jsonb_to_recordset(${rows}::jsonb) as event (type text, payload jsonb)`);
   }
 
   nudge(): void {

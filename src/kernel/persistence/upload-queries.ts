@@ -7,6 +7,8 @@ export interface UploadPlace {
   readonly stream: number;
   readonly subject: string;
   readonly id: string;
+  /** Who asks, where uploads belong to somebody: one that was begun by another is then not there. */
+  readonly by?: string | null;
 }
 
 export interface UploadRow {
@@ -25,20 +27,26 @@ const OPEN_PER_STREAM_MAX = 1_000;
 const COLUMNS = sql`u.about, u.size, u.blob_key as "blobKey", u.store_upload_id as "storeUploadId"`;
 
 /** No row when the stream has as many as it may, or is gone. */
-export function beginQuery({ stream, subject, id }: UploadPlace, { about, size, blobKey, storeUploadId }: UploadRow): Query {
+export function beginQuery({ stream, subject, id, by }: UploadPlace, { about, size, blobKey, storeUploadId }: UploadRow): Query {
   return sql`
     insert into uploads (id, stream, subject, about, size, blob_key, store_upload_id, due_at)
-    select ${id}, stream, ${subject}, ${JSON.stringify(about)}::jsonb, ${size}, ${blobKey}, ${storeUploadId}, now() + ${IDLE}
+    select ${id}, stream, ${subject}, ${JSON.stringify(by == null ? about : { ...about, by })}::jsonb, ${size}, ${blobKey}, ${storeUploadId}, now() + ${IDLE}
       from actor_owner where stream = ${stream} and (select count(*) from uploads where stream = ${stream}) < ${OPEN_PER_STREAM_MAX}
     returning id`;
 }
 
-function isOpen({ stream, subject, id }: UploadPlace): Query {
-  return sql`u.id = ${id} and u.stream = ${stream} and u.subject = ${subject} and not u.doomed`;
+function isOpen({ stream, subject, id, by = null }: UploadPlace): Query {
+  return sql`u.id = ${id} and u.stream = ${stream} and u.subject = ${subject} and not u.doomed
+    and (${by}::text is null or coalesce(u.about ->> 'by', ${by}::text) = ${by}::text)`;
 }
 
 export function openQuery(place: UploadPlace): Query {
   return sql`select 1 from uploads u where ${isOpen(place)}`;
+}
+
+/** One row when the upload is open for another stream. */
+export function elsewhereQuery({ stream, id }: UploadPlace): Query {
+  return sql`select 1 from uploads where id = ${id} and stream <> ${stream} and not doomed`;
 }
 
 /** Lets a part in. No row when the upload is not open, or more would have come than may. */

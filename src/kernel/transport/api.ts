@@ -8,6 +8,7 @@
 import type { Random } from '../../base/clock.ts';
 import { AppError, errorBody } from '../../base/errors.ts';
 import type { Log } from '../../base/observe.ts';
+import { noTracer, type Tracer } from '../../base/trace.ts';
 import type { SqlAnswers } from '../persistence/sql-answers.ts';
 import { aboutRoutes } from './about.ts';
 import { makeBodyReader, type ReadBody } from './body.ts';
@@ -33,6 +34,9 @@ export interface ApiOptions {
   readonly origins: Origins;
   readonly log: Log;
   readonly random: Random;
+  readonly tracer?: Tracer;
+  /** Hears the code of every error that is answered. */
+  readonly onRefused?: (code: string) => void;
 }
 
 /** Never rejects. Every answer carries `X-Request-Id`; of an error on our side it is the id in message and log. */
@@ -46,7 +50,7 @@ export function makeApi(options: ApiOptions): HttpHandler {
     const requestId = options.random.uuid();
     const exchange: Exchange = { request, requestId, effect: null };
     const { status, headers, ...rest } = await answer(exchange, table, options).catch((error: unknown) =>
-      refusal(error, exchange, options.log),
+      refusal(error, exchange, options),
     );
     return {
       status,
@@ -88,6 +92,24 @@ async function answer(exchange: Exchange, table: RouteTable<Plan>, options: ApiO
   const { request } = exchange;
   if (request.method === 'OPTIONS') return { status: 204, headers: PREFLIGHT_HEADERS };
   const { entry: plan, params } = table.match(request.method, request.path);
+  const { method, path } = plan.route;
+  const { tracer = noTracer } = options;
+  const facts = { 'http.request.method': method, 'http.route': path, 'atrium.request_id': exchange.requestId };
+  return tracer.span(`${method} ${path}`, { facts, parent: request.headers.traceparent ?? '' }, async (span) => {
+    if (params.roomId !== undefined) span.note({ 'atrium.room_id': params.roomId });
+    const response = await routed(exchange, { plan, params }, options);
+    span.note({ 'http.response.status_code': response.status });
+    return response;
+  });
+}
+
+interface Matched {
+  readonly plan: Plan;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+async function routed(exchange: Exchange, { plan, params }: Matched, options: ApiOptions): Promise<HttpResponse> {
+  const { request } = exchange;
   const { route } = plan;
   const { needs } = route;
   const principal = await options.authenticate(request, needs);
@@ -138,11 +160,19 @@ const RETRY_AFTER_SECONDS = '1';
 /** Statuses of those refusals after which the same request may be answered otherwise soon. */
 const STATUSES_TO_RETRY: readonly number[] = [409, 429, 503];
 
-function refusal(error: unknown, { request, requestId, effect }: Exchange, log: Log): HttpResponse {
+function refusal(
+  error: unknown,
+  { request, requestId, effect }: Exchange,
+  { log, onRefused }: Pick<ApiOptions, 'log' | 'onRefused'>,
+): HttpResponse {
   const { method, path } = request;
-  if (error instanceof AppError && error.code !== 'INTERNAL_SERVER_ERROR') return errorResponse(error, effect);
+  if (error instanceof AppError && error.code !== 'INTERNAL_SERVER_ERROR') {
+    onRefused?.(error.code);
+    return errorResponse(error, effect);
+  }
   // the client has left, and with it whoever would read this: the error is how its body broke off
   if (request.aborted.aborted) return { status: 400 };
+  onRefused?.('INTERNAL_SERVER_ERROR');
   log.error({ errorId: requestId, method, path, err: error }, 'request failed');
   return errorResponse(new AppError('INTERNAL_SERVER_ERROR', { errorId: requestId }), effect);
 }

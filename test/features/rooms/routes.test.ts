@@ -1,6 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { silentLog } from '../../../src/base/observe.ts';
 import { roomRoutes } from '../../../src/features/rooms/routes.ts';
 import type { Sql } from '../../../src/kernel/persistence/sql.ts';
+import { SqlOutbox } from '../../../src/kernel/persistence/sql-outbox.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { aDoor, type Call, callerOf, type RecordingDoor, refused } from '../call.ts';
 
@@ -20,9 +23,10 @@ beforeEach(() => {
   door = aDoor(['here']);
   changed = [];
   const accessesChanged = (roomId: string) => void changed.push(roomId);
-  call = callerOf(roomRoutes({ db, rooms: door, nowMs: () => Date.parse(NOW), accessesChanged }));
+  call = callerOf(roomRoutes({ db, outbox: outboxOf(db), rooms: door, nowMs: () => Date.parse(NOW), accessesChanged }));
 });
 
+const outboxOf = (over: Sql) => new SqlOutbox({ db: over, clock: systemClock, log: silentLog });
 const freshId = () => `room-${++made}`;
 const at = (id: string, rest = '') => `/v2/rooms/${encodeURIComponent(id)}${rest}`;
 const create = (body: object, query = '') => call(`POST /v2/rooms${query}`, { json: body });
@@ -299,8 +303,10 @@ describe('list', () => {
   });
 
   test('[RM69] row 17: pages of limit, 20 when not given, to a last one whose nextCursor is null', async () => {
+    const empty = await postgres.open();
+    const nowMs = () => Date.parse(NOW);
     const listed = callerOf(
-      roomRoutes({ db: await postgres.open(), rooms: door, nowMs: () => Date.parse(NOW), accessesChanged: () => undefined }),
+      roomRoutes({ db: empty, outbox: outboxOf(empty), rooms: door, nowMs, accessesChanged: () => undefined }),
     );
     expect((await listed('GET /v2/rooms')).json).toEqual({ nextCursor: null, data: [] });
     for (let n = 0; n < 21; n += 1) await listed('POST /v2/rooms', { json: { id: `r${n}`, defaultAccesses: [] } });

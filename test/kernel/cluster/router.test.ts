@@ -213,6 +213,27 @@ describe('telling', () => {
     expect([...a.loads, ...b.loads]).not.toContain('asleep');
   });
 
+  test('[RO13] that an actor sleeps is not believed of a hint, for the database knows who has it', async () => {
+    const { a, b, ofB, directory, make, meet } = await aPair();
+    const c = make('c:1');
+    await c.workers.beat();
+    await meet();
+    const wrong = { key: ofB, address: a.bus.address, incarnation: asIncarnation('a:1'), epoch: 9 };
+    await directory.publish(wrong);
+    expect(await c.router.askIfAwake(ofB, { text: 'x' })).toEqual({ reply: 'b:1: x' });
+    await c.router.tellIfAwake(ofB, { text: 'y' });
+    expect(b.heard.slice(-2)).toEqual(['x', 'y']);
+    expect(await c.router.askIfAwake('asleep', { text: 'z' })).toBeNull();
+  });
+
+  test('[RO13] nor is it of a worker that cannot be reached', async () => {
+    const { a, b, network, owners, ofB } = await aPair();
+    network.leave(b.bus);
+    await expect(a.router.askIfAwake(ofB, { text: 'x' })).rejects.toMatchObject({ code: 'WORKER_UNREACHABLE' });
+    owners.delete(ofB);
+    expect(await a.router.askIfAwake(ofB, { text: 'x' })).toBeNull();
+  });
+
   test('[RO12] when a worker is down, nothing is told to it any more', async () => {
     const { a, b, network, ofB } = await aPair();
     network.leave(b.bus);

@@ -4,8 +4,9 @@ import { AppError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import type { NamedPart } from '../../../src/kernel/persistence/blob-parts.ts';
 import { sql } from '../../../src/kernel/persistence/sql.ts';
+import type { Sweep } from '../../../src/kernel/persistence/sweep.ts';
 import type { UploadPlace } from '../../../src/kernel/persistence/upload-queries.ts';
-import { UploadSweep } from '../../../src/kernel/persistence/upload-sweep.ts';
+import { sweepUploads } from '../../../src/kernel/persistence/upload-sweep.ts';
 import {
   abandonUpload,
   beginUpload,
@@ -154,8 +155,8 @@ describe('parts', () => {
 });
 
 describe('the sweep', () => {
-  const aSweep = (): UploadSweep => {
-    const sweep = new UploadSweep({ db, parts: blobs.parts, clock, log: silentLog });
+  const aSweep = (): Sweep => {
+    const sweep = sweepUploads({ db, parts: blobs.parts, clock, log: silentLog });
     onTestFinished(() => sweep.close());
     return sweep;
   };

@@ -18,7 +18,7 @@ interface Known {
 const KNOWN: Readonly<Record<number, Known>> = {
   3526099289: { what: 'register', run: ownership.register },
   1529214074: { what: 'renew', run: ownership.renew({ checksLease: true }) },
-  566321226: { what: 'claim', run: ownership.claim },
+  1486187218: { what: 'claim', run: ownership.claim },
   2282310668: { what: 'look at owner', run: ownership.lookAtOwner({ believesExpired: false }) },
   2165767374: { what: 'release', run: ownership.release },
   3974869822: { what: 'fence the dead', run: ownership.fence({ needsExpiry: false }) },

@@ -51,11 +51,12 @@ export function* claim(tx: FakeTransaction, [self, numbers, stream]: readonly an
   if (row === null) return [];
   const { epoch, numbersNext } = { epoch: row.epoch + 1, numbersNext: row.numbersNext + numbers };
   tx.atCommit(() => tables.setOwner(stream, { ...row, epoch, owner: self, numbersNext }));
-  return [{ stream, epoch, numbersFrom: row.numbersNext }];
+  const from = row.owner === null ? 'released' : row.owner === self ? 'own' : 'other';
+  return [{ stream, epoch, numbersFrom: row.numbersNext, from }];
 }
 
 /** The mutant that takes its epoch from elsewhere. */
-export function* claimUnderGivenEpoch(tx: FakeTransaction, [self, numbers, stream, , , , epoch]: readonly any[]): Running {
+export function* claimUnderGivenEpoch(tx: FakeTransaction, [self, numbers, stream, , , , , epoch]: readonly any[]): Running {
   const { tables } = tx;
   const row = yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), claimable(tx, self));
   if (row === null) return [];

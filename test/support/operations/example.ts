@@ -9,6 +9,8 @@ export interface Example {
   /** Has every key that the body may have, so that each is tried. */
   readonly json?: unknown;
   readonly bytes?: Uint8Array | undefined;
+  /** In place of the secret key, for what only a person may ask; null sends none. */
+  readonly bearer?: string | null;
 }
 
 export interface World extends Contract {

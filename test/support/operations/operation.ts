@@ -38,8 +38,6 @@ export function needOf({ operation }: Walked): 'none' | 'secretKey' | 'backEndTo
 
 export interface Sent extends Example {
   readonly method?: string;
-  /** In place of the secret key; null sends none. */
-  readonly bearer?: string | null;
   /** In place of the example's body. */
   readonly text?: string;
   readonly contentType?: string;
@@ -79,13 +77,13 @@ export async function send(server: TestServer, walked: Walked, sent: Sent): Prom
 export function announce(
   server: TestServer,
   walked: Walked,
-  { bytesMax, ...sent }: Sent & { bytesMax: number },
+  { bytesMax, bearer = server.secretKey, ...sent }: Sent & { bytesMax: number },
 ): Promise<number> {
   const contentType = sent.bytes === undefined ? JSON_TYPE : BYTES_TYPE;
   return new Promise((resolve, reject) => {
     const pending = httpRequest(addressOf(server, walked, sent), {
       method: walked.method,
-      headers: { authorization: `Bearer ${server.secretKey}`, 'content-type': contentType, 'content-length': bytesMax },
+      headers: { authorization: `Bearer ${bearer}`, 'content-type': contentType, 'content-length': bytesMax },
     });
     pending.once('error', reject);
     pending.once('response', (response) => {

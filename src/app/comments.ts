@@ -1,0 +1,107 @@
+/** Comments as this worker serves them: their routes, what those need of other features, and the live events that follow a change. */
+import { systemClock, systemRandom } from '../base/clock.ts';
+import { AppError } from '../base/errors.ts';
+import { newId, type RoomId } from '../base/ids.ts';
+import { commentRoutes } from '../features/comments/comments/routes.ts';
+import type { SubscriptionDefault } from '../features/comments/filters/queries.ts';
+import type { RoomOfThreads } from '../features/comments/reading/queries.ts';
+import { readingRoutes } from '../features/comments/reading/routes.ts';
+import { subscriptionRoutes } from '../features/comments/subscriptions/routes.ts';
+import { threadRoutes } from '../features/comments/threads/routes.ts';
+import { BACK_END } from '../features/comments/threads/rules.ts';
+import { writingRoutes } from '../features/comments/writing/routes.ts';
+import { findDeletedInboxSince, findInboxChangedSince, findInboxOfThreads } from '../features/notifications/inbox/queries.ts';
+import { ReaderNotes } from '../features/notifications/readers/queries.ts';
+import { findRoomForEntry } from '../features/rooms/queries.ts';
+import { permissionsIn, personOf } from '../features/tokens/queries.ts';
+import type { Sql } from '../kernel/persistence/sql.ts';
+import { sql } from '../kernel/persistence/sql.ts';
+import type { SqlOutbox } from '../kernel/persistence/sql-outbox.ts';
+import type { Principal } from '../kernel/transport/principal.ts';
+import type { BoundRoute } from '../kernel/transport/route.ts';
+import { type AppEvent, appEventOf } from '../protocol/app-events.ts';
+import type { Permissions } from '../protocol/permissions.ts';
+import type { CommentMessage } from '../protocol/server-messages.ts';
+import type { RoomDoor } from '../room/shapes.ts';
+
+interface CommentParts {
+  readonly db: Sql;
+  readonly outbox: SqlOutbox;
+  readonly rooms: RoomDoor;
+  /** What who has set nothing for a room is subscribed to there. */
+  readonly byDefault: SubscriptionDefault;
+}
+
+export function commentParts({ db, outbox, rooms, byDefault }: CommentParts): BoundRoute[] {
+  outbox.consume('live', (event, tx) => tellRoom(appEventOf(event), { db: tx, rooms }));
+  const readers = new ReaderNotes({ db, clock: systemClock });
+  const deps = {
+    db,
+    outbox,
+    byDefault,
+    nowMs: () => systemClock.nowMs(),
+    newId: (prefix: string) => newId(systemRandom, prefix),
+  };
+  const clients = {
+    ...deps,
+    personOf,
+    viewerOf: async (principal: Principal, roomId: RoomId) => {
+      if (principal.kind === 'secret') return BACK_END;
+      const permissions = await permissionsIn(principal, { roomId, findRoom: (id) => findRoomForEntry(db, id) });
+      if (principal.kind !== 'user') return { userId: null, permissions };
+      const { userId } = personOf(principal);
+      await readers.note(userId, { roomId, permissions });
+      return { userId, permissions };
+    },
+    permissionsIn: (principal: Principal, room: RoomOfThreads) => permissionsOrNone(principal, room),
+    inbox: { of: findInboxOfThreads, changedSince: findInboxChangedSince, deletedSince: findDeletedInboxSince },
+  };
+  return [
+    ...threadRoutes(deps),
+    ...commentRoutes(deps),
+    ...subscriptionRoutes(deps),
+    ...readingRoutes(clients),
+    ...writingRoutes(clients),
+  ];
+}
+
+/** Null for who has no access to a room that is there. */
+async function permissionsOrNone(principal: Principal, room: RoomOfThreads): Promise<Permissions | null> {
+  try {
+    return await permissionsIn(principal, { roomId: room.id, findRoom: async () => room });
+  } catch (error) {
+    if (error instanceof AppError && error.status < 500) return null;
+    throw error;
+  }
+}
+
+/** Nobody waits longer for an event: by then clients have asked for themselves what changed. */
+const LIVE_MS_MAX = 300_000;
+
+/** Hands an event to the room it happened in, if somebody is there; by the room's number, for it may have another id by now. */
+async function tellRoom(event: AppEvent, { db, rooms }: { db: Sql; rooms: RoomDoor }): Promise<void> {
+  if (!('threadId' in event) || systemClock.nowMs() - Date.parse(event.at) > LIVE_MS_MAX) return;
+  const [room] = await db.query(sql<{ id: RoomId }>`select id from rooms where pk = ${event.roomPk}`);
+  if (room === undefined) return;
+  await rooms.askIfAwake(room.id, { type: 'comments.tell', visibility: event.visibility, message: messageOf(event) });
+}
+
+type CommentEvent = Extract<AppEvent, { threadId: string }>;
+
+function messageOf(event: CommentEvent): CommentMessage {
+  const { threadId } = event;
+  switch (event.type) {
+    case 'thread.resolved':
+    case 'thread.unresolved':
+      return { type: 'thread.updated', threadId };
+    case 'comment.reaction-added':
+    case 'comment.reaction-removed':
+      return { type: event.type, threadId, commentId: event.commentId, emoji: event.emoji };
+    case 'thread.created':
+    case 'thread.deleted':
+    case 'thread.metadata-updated':
+      return { type: event.type, threadId };
+    default:
+      return { type: event.type, threadId, commentId: event.commentId };
+  }
+}

@@ -1,0 +1,38 @@
+/** What this worker says of itself to whoever looks at the console: its metrics as of now, and how its process is doing. */
+import { watchProcess } from '../adapters/process-vitals.ts';
+import { systemClock } from '../base/clock.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { RecentMetrics } from '../base/recent-metrics.ts';
+import type { WorkerReport } from '../features/console/shapes.ts';
+
+export interface Vitals {
+  /** Counts for the console, and for those it was made around. */
+  readonly metrics: Metrics;
+  report(): WorkerReport;
+}
+
+export function openVitals(others: Metrics, { workerName }: { readonly workerName: string }): Vitals {
+  const metrics = new RecentMetrics(others, systemClock);
+  const readProcess = watchProcess();
+  return { metrics, report: () => reportOf(metrics, { name: workerName, ...readProcess() }) };
+}
+
+type OfProcess = Pick<WorkerReport, 'name'> & ReturnType<ReturnType<typeof watchProcess>>;
+
+function reportOf(metrics: RecentMetrics, ofProcess: OfProcess): WorkerReport {
+  const { totals, gauges, recent } = metrics.read();
+  return {
+    ...ofProcess,
+    isReady: gauges.atrium_ready === 1,
+    rooms: gauges.atrium_rooms,
+    connections: gauges.atrium_connections,
+    leaseRemainingSeconds: gauges.atrium_lease_remaining_seconds,
+    gateAgeSeconds: gauges.atrium_journal_oldest_seconds,
+    requestsTotal: totals.atrium_rest_requests_total,
+    requestP50Seconds: recent.atrium_rest_request_seconds.p50,
+    requestP99Seconds: recent.atrium_rest_request_seconds.p99,
+    appendsTotal: totals.atrium_journal_appends_total,
+    flushP50Seconds: recent.atrium_journal_flush_seconds.p50,
+    flushP99Seconds: recent.atrium_journal_flush_seconds.p99,
+  };
+}

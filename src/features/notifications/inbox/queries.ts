@@ -1,0 +1,248 @@
+/**
+ * Inboxes in the database.
+ *
+ * Whose organisation a notification is of follows its room, which may move. Rows of threads and rooms that are deleted go with them, and a
+ * trigger notes each that goes, for clients that ask what has changed.
+ */
+import { isoFromMs } from '../../../base/clock.ts';
+import type { RoomId } from '../../../base/ids.ts';
+import { joinSql, type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
+import type { Visibility } from '../../../protocol/comments.ts';
+import type { ActivityData, DeletedInboxNotification, InboxNotification } from '../../../protocol/inbox.ts';
+import type { Position } from '../../../protocol/paging.ts';
+import type { RoomAccesses } from '../../../protocol/permissions.ts';
+import type { Person } from '../../../protocol/person.ts';
+import { documentOf, type InboxFilter, type InboxRow, type Readable, TRIGGER_LIMITS } from './rules.ts';
+
+/** More that has changed than this is not told at once. */
+export const CHANGED_MAX = 1_000;
+
+const COLUMNS = sql`n.pk, n.id, n.user_id as "userId", n.kind, r.id as "roomId", coalesce(r.organization_id, n.organization_id) as "organizationId",
+  n.thread_pk as "threadPk", n.subject_id as "subjectId", n.details, n.notified_at as "notifiedAt", n.read_at as "readAt",
+  n.changed_at as "changedAt", coalesce(t.content_bytes, 0) as "answerBytes"`;
+const TABLES = sql`inbox_notifications n left join rooms r on r.pk = n.room_pk left join threads t on t.pk = n.thread_pk`;
+const organizationIs = (organizationId: string | null): Query =>
+  organizationId === null
+    ? sql`true`
+    : sql`coalesce((select of.organization_id from rooms of where of.pk = n.room_pk), n.organization_id) = ${organizationId}`;
+
+/** Whose, and which of theirs. `organizationId` null: of all organisations. `readable` null: all of them. */
+export interface InboxScope {
+  readonly userId: string;
+  readonly organizationId: string | null;
+  readonly filter: InboxFilter;
+  readonly readable: Readable | null;
+}
+
+function conditionOf({ userId, organizationId, filter, readable }: InboxScope): Query {
+  const conditions = [sql`n.user_id = ${userId}`, organizationIs(organizationId)];
+  for (const roomId of filter.roomIds) conditions.push(sql`r.id = ${roomId}`);
+  for (const kind of filter.kinds) conditions.push(sql`n.kind = ${kind}`);
+  for (const unread of filter.unread) conditions.push(unread ? sql`n.read_at is null` : sql`n.read_at is not null`);
+  if (readable !== null) conditions.push(isReadable(readable));
+  return joinSql(conditions, ' and ');
+}
+
+function isReadable({ publicIn, privateIn, textsIn }: Readable): Query {
+  return sql`case n.kind
+    when 'thread' then (t.visibility = 'public' and n.room_pk = any(${publicIn}::bigint[]))
+                    or (t.visibility = 'private' and n.room_pk = any(${privateIn}::bigint[]))
+    when 'textMention' then n.room_pk = any(${textsIn}::bigint[])
+    else true end`;
+}
+
+/** Up to `limit` notifications, the latest first, from just after `after`. */
+export async function listInbox(
+  db: Sql,
+  scope: InboxScope,
+  { after, limit }: { readonly after: Position | null; readonly limit: number },
+): Promise<InboxRow[]> {
+  const from =
+    after === null ? sql`true` : sql`(n.notified_at, n.pk) < (${isoFromMs(after.atMs)}::timestamptz, ${after.pk}::bigint)`;
+  return db.query(sql<InboxRow>`
+    select ${COLUMNS} from ${TABLES} where ${conditionOf(scope)} and ${from} order by n.notified_at desc, n.pk desc limit ${limit}`);
+}
+
+/** What was added, moved up or read since, the earliest change first, and one more than an answer has. */
+export async function listInboxSince(db: Sql, scope: InboxScope, sinceMs: number): Promise<InboxRow[]> {
+  return db.query(sql<InboxRow>`
+    select ${COLUMNS} from ${TABLES} where ${conditionOf(scope)} and n.changed_at >= ${isoFromMs(sinceMs)}::timestamptz
+     order by n.changed_at, n.pk limit ${CHANGED_MAX + 1}`);
+}
+
+export async function countUnread(db: Sql, scope: InboxScope): Promise<number> {
+  const [counted] = await db.query(sql<{ count: number }>`
+    select count(*) as count from ${TABLES} where ${conditionOf(scope)} and n.read_at is null`);
+  return Number(counted!.count);
+}
+
+/** A room as its accesses are judged. */
+export interface RoomOfInbox {
+  readonly pk: number;
+  readonly id: RoomId;
+  readonly organizationId: string;
+  readonly accesses: RoomAccesses;
+}
+
+const ACCESSES = sql`jsonb_build_object(
+  'defaultAccesses', default_accesses, 'usersAccesses', users_accesses, 'groupsAccesses', groups_accesses) as accesses`;
+
+/** The rooms that a person's inbox tells of, or told of something that was deleted since. */
+export async function findRoomsOfInbox(
+  db: Sql,
+  { userId, organizationId }: Person,
+  { deletedSinceMs }: { readonly deletedSinceMs: number | null },
+): Promise<RoomOfInbox[]> {
+  const deleted =
+    deletedSinceMs === null
+      ? sql``
+      : sql`or id in (select room_id from deleted_inbox_notifications
+                       where user_id = ${userId} and deleted_at >= ${isoFromMs(deletedSinceMs)}::timestamptz)`;
+  return db.query(sql<RoomOfInbox>`
+    select pk, id, organization_id as "organizationId", ${ACCESSES} from rooms
+     where organization_id = ${organizationId}
+       and (pk in (select room_pk from inbox_notifications where user_id = ${userId}) ${deleted})`);
+}
+
+export async function findNotification(db: Sql, { id, userId }: { id: string; userId: string }): Promise<InboxRow | null> {
+  const [row] = await db.query(sql<InboxRow>`select ${COLUMNS} from ${TABLES} where n.id = ${id} and n.user_id = ${userId}`);
+  return row ?? null;
+}
+
+/** Those of one thread, of all users. */
+export async function findNotificationsOfThread(db: Sql, threadPk: number): Promise<InboxRow[]> {
+  return db.query(sql<InboxRow>`select ${COLUMNS} from ${TABLES} where n.thread_pk = ${threadPk} order by n.pk`);
+}
+
+const READ = sql`read_at = greatest(now(), n.notified_at), changed_at = clock_timestamp()`;
+
+/** False when there is none of this id. What was read before keeps its time. */
+export async function markRead(db: Sql, id: string): Promise<boolean> {
+  const found = await db.query(sql`select pk from inbox_notifications where id = ${id}`);
+  await db.query(sql`update inbox_notifications n set ${READ} where n.id = ${id} and n.read_at is null`);
+  return found.length > 0;
+}
+
+/** Marks as read what is a person's, of these ids; what is not is passed by. */
+export async function markReadOf(db: Sql, { userId, organizationId }: Person, ids: readonly string[] | 'all'): Promise<void> {
+  const which = ids === 'all' ? sql`true` : sql`n.id = any(${ids}::text[])`;
+  await db.query(sql`
+    update inbox_notifications n set ${READ}
+     where n.user_id = ${userId} and n.read_at is null and ${organizationIs(organizationId)} and ${which}`);
+}
+
+/** Returns how many there were. `id` null: all of them. */
+export async function deleteNotifications(
+  db: Sql,
+  { userId, organizationId, id }: { userId: string; organizationId: string | null; id: string | null },
+): Promise<number> {
+  const which = id === null ? sql`true` : sql`n.id = ${id}`;
+  const gone = await db.query(sql`
+    delete from inbox_notifications n where n.user_id = ${userId} and ${organizationIs(organizationId)} and ${which} returning n.pk`);
+  return gone.length;
+}
+
+/** A thread as its notifications are asked for; null when the room has none of this id. */
+export async function findThreadPk(
+  db: Sql,
+  { roomId, threadId }: { roomId: RoomId; threadId: string },
+): Promise<number | null | 'no room'> {
+  const [found] = await db.query(sql<{ threadPk: number | null }>`
+    select t.pk as "threadPk" from rooms r left join threads t on t.room_pk = r.pk and t.id = ${threadId} where r.id = ${roomId}`);
+  return found === undefined ? 'no room' : found.threadPk;
+}
+
+/** The room a notification is to be of, kept from being deleted until the transaction ends. */
+export async function holdRoom(tx: Sql, roomId: RoomId): Promise<RoomOfInbox | null> {
+  const [room] = await tx.query(sql<RoomOfInbox>`
+    select pk, id, organization_id as "organizationId", ${ACCESSES} from rooms where id = ${roomId} for key share`);
+  return room ?? null;
+}
+
+export interface NewActivity {
+  /** Of a notification that is made for it. */
+  readonly notificationId: string;
+  readonly activityId: string;
+  readonly userId: string;
+  readonly organizationId: string;
+  readonly kind: string;
+  readonly subjectId: string;
+  readonly roomPk: number | null;
+  readonly data: ActivityData;
+  readonly nowIso: string;
+}
+
+/** Puts an activity into an inbox, as a notification of its own. Returns the id of that. */
+export async function addNotification(tx: Sql, { notificationId, ...activity }: NewActivity): Promise<string> {
+  const { userId, organizationId, kind, roomPk, subjectId, nowIso } = activity;
+  const details = JSON.stringify({ activities: [shownActivity(activity)] });
+  await tx.query(sql`
+    insert into inbox_notifications (id, user_id, organization_id, kind, room_pk, subject_id, details, notified_at)
+    values (${notificationId}, ${userId}, ${organizationId}, ${kind}, ${roomPk}, ${subjectId}, ${details}::jsonb, ${nowIso})`);
+  return notificationId;
+}
+
+/** Adds an activity to the latest notification of the same user, kind and subject, which moves up and becomes unread; to a new one when that is full. */
+export async function addToBatch(tx: Sql, activity: NewActivity): Promise<string> {
+  const { userId, organizationId, kind, roomPk, subjectId, nowIso } = activity;
+  // two activities at once would else both find no notification
+  await tx.query(sql`select pg_advisory_xact_lock(hashtextextended(${JSON.stringify([userId, kind, subjectId])}, 0))`);
+  const [latest] = await tx.query(sql<{ pk: number; id: string; activities: number }>`
+    select pk, id, jsonb_array_length(details -> 'activities') as activities from inbox_notifications
+     where user_id = ${userId} and kind = ${kind} and subject_id = ${subjectId} and organization_id = ${organizationId}
+       and room_pk is not distinct from ${roomPk}
+     order by pk desc limit 1 for update`);
+  if (latest === undefined || latest.activities >= TRIGGER_LIMITS.activitiesMax) return addNotification(tx, activity);
+  const added = JSON.stringify([shownActivity(activity)]);
+  await tx.query(sql`
+    update inbox_notifications n
+       set details = jsonb_set(details, '{activities}', (details -> 'activities') || ${added}::jsonb),
+           notified_at = greatest(n.notified_at, ${nowIso}::timestamptz), read_at = null, changed_at = clock_timestamp()
+     where pk = ${latest.pk}`);
+  return latest.id;
+}
+
+function shownActivity({ activityId, nowIso, data }: Omit<NewActivity, 'notificationId'>) {
+  return { id: activityId, createdAt: nowIso, data };
+}
+
+/** What a user was told of these threads. */
+export async function findInboxOfThreads(
+  db: Sql,
+  { userId, threadPks }: { userId: string; threadPks: readonly number[] },
+): Promise<InboxNotification[]> {
+  const rows = await db.query(sql<InboxRow>`
+    select ${COLUMNS} from ${TABLES} where n.user_id = ${userId} and n.thread_pk = any(${threadPks}::bigint[])`);
+  return rows.map(documentOf);
+}
+
+/** What a user was told, or has read, of the threads of a room since. `sinceMs` as `changesSince` makes it. */
+export async function findInboxChangedSince(
+  db: Sql,
+  {
+    userId,
+    roomPk,
+    visibilities,
+    sinceMs,
+  }: { userId: string; roomPk: number; visibilities: readonly Visibility[]; sinceMs: number },
+): Promise<InboxNotification[]> {
+  const rows = await db.query(sql<InboxRow>`
+    select ${COLUMNS} from ${TABLES}
+     where n.user_id = ${userId} and n.room_pk = ${roomPk} and n.kind = 'thread' and t.visibility = any(${visibilities}::text[])
+       and n.changed_at >= ${isoFromMs(sinceMs)}::timestamptz
+     order by n.pk limit ${CHANGED_MAX}`);
+  return rows.map(documentOf);
+}
+
+/** `roomId` null: of all rooms, and of none. */
+export async function findDeletedInboxSince(
+  db: Sql,
+  { userId, organizationId, roomId, sinceMs }: Person & { readonly roomId: string | null; readonly sinceMs: number },
+): Promise<DeletedInboxNotification[]> {
+  const rows = await db.query(sql<{ id: string; roomId: string | null; deletedAt: string }>`
+    select id, room_id as "roomId", deleted_at as "deletedAt" from deleted_inbox_notifications
+     where user_id = ${userId} and organization_id = ${organizationId} and deleted_at >= ${isoFromMs(sinceMs)}::timestamptz
+       and ${roomId === null ? sql`true` : sql`room_id = ${roomId}`}
+     order by deleted_at desc limit ${CHANGED_MAX}`);
+  return rows.map(({ roomId: of, ...row }) => ({ type: 'deletedInboxNotification', ...row, ...(of !== null && { roomId: of }) }));
+}

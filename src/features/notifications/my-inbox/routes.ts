@@ -1,0 +1,235 @@
+/**
+ * The endpoints of the inbox for clients (protocol 7.2). What the token at hand does not let its user read is left out of lists, counts and
+ * deltas, whatever was known when it was put into the inbox.
+ */
+import { isoFromMs } from '../../../base/clock.ts';
+import { AppError } from '../../../base/errors.ts';
+import type { RoomId } from '../../../base/ids.ts';
+import type { Sql } from '../../../kernel/persistence/sql.ts';
+import type { Principal } from '../../../kernel/transport/principal.ts';
+import { type BoundRoute, bindRoute, routeFor } from '../../../kernel/transport/route.ts';
+import { checkRoomId } from '../../../protocol/names.ts';
+import { changesSince, cursorAfter, fitting, nextSinceMs, positionAt } from '../../../protocol/paging.ts';
+import type { Permissions } from '../../../protocol/permissions.ts';
+import type { Person } from '../../../protocol/person.ts';
+import { findGroups } from '../groups/queries.ts';
+import { forClients } from '../groups/rules.ts';
+import {
+  CHANGED_MAX,
+  countUnread,
+  deleteNotifications,
+  findDeletedInboxSince,
+  findRoomsOfInbox,
+  type InboxScope,
+  listInbox,
+  listInboxSince,
+  markReadOf,
+  type RoomOfInbox,
+} from '../inbox/queries.ts';
+import {
+  checkNotificationId,
+  documentOf,
+  filterOf,
+  groupsNamedIn,
+  type InboxRow,
+  knowableIds,
+  noNotification,
+  positionOf,
+  type Readable,
+  readableOf,
+} from '../inbox/rules.ts';
+import {
+  ClientDelta,
+  ClientList,
+  ClientListQuery,
+  CountQuery,
+  CountReply,
+  DeltaQuery,
+  Nothing,
+  NotificationParams,
+  ReadBody,
+  ReadInRoomBody,
+  RoomParams,
+} from '../inbox/shapes.ts';
+
+export interface MyInboxDeps {
+  readonly db: Sql;
+  nowMs(): number;
+  personOf(principal: Principal): Person;
+  /** All `none` where the user may not enter. */
+  permissionsIn(principal: Principal, room: RoomOfInbox): Promise<Permissions>;
+  roomExists(roomId: RoomId): Promise<boolean>;
+  /** Threads and subscriptions as clients read them. */
+  findThreads(db: Sql, pks: readonly number[]): Promise<object[]>;
+  findSubscriptions(db: Sql, of: { readonly userId: string; readonly threadPks: readonly number[] }): Promise<object[]>;
+  /** What else has changed of threads that the user may read: threads to forget, subscriptions, and those to forget. */
+  findThreadChangesSince(
+    db: Sql,
+    of: { readonly userId: string; readonly readable: Readable; readonly sinceMs: number },
+  ): Promise<{ readonly deletedThreads: object[]; readonly subscriptions: object[]; readonly deletedSubscriptions: object[] }>;
+}
+
+const route = routeFor<MyInboxDeps>();
+const tag = 'Notifications';
+const LIST = 'my-inbox';
+const mine = { path: '/v2/c/inbox-notifications', needs: 'personal:read', tag } as const;
+const change = { ...mine, needs: 'personal:write', reply: Nothing } as const;
+
+export const listMyInboxRoute = route({
+  ...mine,
+  method: 'GET',
+  summary: 'For the SDK: the notifications of the user, the latest first, with the threads they are of',
+  query: ClientListQuery,
+  reply: ClientList,
+  async handle({ principal, query }, deps) {
+    const requestedAt = isoFromMs(deps.nowMs()); // before anything is read: what comes later is in the next delta
+    const { limit, cursor } = query;
+    const after = cursor === undefined ? null : positionAt(cursor, { list: LIST, key: 'cursor' });
+    const scope = await scopeOf(principal, query.query, { ...deps, deletedSinceMs: null });
+    const found = await listInbox(deps.db, scope, { after, limit: limit + 1 }); // one more tells whether another page follows
+    const page = fitting(found, limit);
+    const last = found.length > page.length ? page.at(-1) : undefined;
+    const ids = groupsNamedIn(page);
+    const { userId } = scope;
+    return {
+      ...(await shown(page, deps)),
+      subscriptions: await deps.findSubscriptions(deps.db, { userId, threadPks: threadsOf(page) }),
+      groups: (await findGroups(deps.db, { ids, organizationId: scope.organizationId })).map(forClients),
+      meta: {
+        requestedAt,
+        nextCursor: last === undefined ? null : cursorAfter(positionOf(last), LIST),
+      },
+    };
+  },
+});
+
+export const listMyInboxSinceRoute = route({
+  ...mine,
+  path: '/v2/c/inbox-notifications/delta',
+  method: 'GET',
+  summary: 'For the SDK: what has changed in the inbox since it asked last, and perhaps some from before',
+  query: DeltaQuery,
+  reply: ClientDelta,
+  async handle({ principal, query }, deps) {
+    const sinceMs = changesSince(query.since);
+    const requestedAtMs = deps.nowMs();
+    const scope = await scopeOf(principal, query.query, { ...deps, deletedSinceMs: sinceMs });
+    const { userId, organizationId, readable } = scope;
+    const found = await listInboxSince(deps.db, scope, sinceMs);
+    const told = fitting(found, CHANGED_MAX);
+    const leftOut = found[told.length];
+    return {
+      ...(await shown(told, deps)),
+      ...(await deps.findThreadChangesSince(deps.db, { userId, readable, sinceMs })),
+      deletedInboxNotifications: await findDeletedInboxSince(deps.db, { userId, organizationId, roomId: null, sinceMs }),
+      meta: { requestedAt: isoFromMs(nextSinceMs(requestedAtMs, leftOut === undefined ? null : Date.parse(leftOut.changedAt))) },
+    };
+  },
+});
+
+export const countMyUnreadRoute = route({
+  ...mine,
+  path: '/v2/c/inbox-notifications/count',
+  method: 'GET',
+  summary: 'For the SDK: how many notifications of the user are unread',
+  query: CountQuery,
+  reply: CountReply,
+  async handle({ principal, query }, deps) {
+    return { count: await countUnread(deps.db, await scopeOf(principal, query.query, { ...deps, deletedSinceMs: null })) };
+  },
+});
+
+export const readMineRoute = route({
+  ...change,
+  path: '/v2/c/inbox-notifications/read',
+  method: 'POST',
+  summary: 'For the SDK: mark notifications of the user as read, or all; ids of others are passed by',
+  once: 'transaction',
+  body: ReadBody,
+  async handle({ principal, body: { inboxNotificationIds: ids } }, { db, personOf }) {
+    await markReadOf(db, personOf(principal), ids === 'all' ? ids : knowableIds(ids));
+    return {};
+  },
+});
+
+export const readMineInRoomRoute = route({
+  method: 'POST',
+  path: '/v2/c/rooms/:roomId/inbox-notifications/read',
+  needs: 'comments:read',
+  tag,
+  summary: 'For the SDK: mark notifications of the user as read; whoever has the public key has none',
+  once: 'transaction',
+  params: RoomParams,
+  body: ReadInRoomBody,
+  reply: Nothing,
+  refuses: ['ROOM_NOT_FOUND'],
+  async handle({ params, principal, body }, { db, personOf, roomExists }) {
+    const roomId = checkRoomId(params.roomId, 'roomId');
+    if (!(await roomExists(roomId))) throw new AppError('ROOM_NOT_FOUND', { roomId });
+    if (principal.kind !== 'public') await markReadOf(db, personOf(principal), knowableIds(body.inboxNotificationIds));
+    return {};
+  },
+});
+
+export const deleteMineRoute = route({
+  ...change,
+  path: '/v2/c/inbox-notifications/:inboxNotificationId',
+  method: 'DELETE',
+  summary: 'For the SDK: delete a notification of the user',
+  once: 'transaction',
+  params: NotificationParams,
+  refuses: ['RESOURCE_NOT_FOUND'],
+  async handle({ params, principal }, { db, personOf }) {
+    const person = personOf(principal);
+    const id = checkNotificationId(params.inboxNotificationId);
+    if ((await deleteNotifications(db, { ...person, id })) === 0) throw noNotification(id);
+    return {};
+  },
+});
+
+export const deleteAllMineRoute = route({
+  ...change,
+  method: 'DELETE',
+  summary: 'For the SDK: delete all notifications of the user',
+  once: 'transaction',
+  async handle({ principal }, { db, personOf }) {
+    await deleteNotifications(db, { ...personOf(principal), id: null });
+    return {};
+  },
+});
+
+export function myInboxRoutes(deps: MyInboxDeps): BoundRoute[] {
+  return [
+    bindRoute(listMyInboxRoute, deps),
+    bindRoute(listMyInboxSinceRoute, deps),
+    bindRoute(countMyUnreadRoute, deps),
+    bindRoute(readMineRoute, deps),
+    bindRoute(readMineInRoomRoute, deps),
+    bindRoute(deleteMineRoute, deps),
+    bindRoute(deleteAllMineRoute, deps),
+  ];
+}
+
+type PersonalScope = InboxScope & Person & { readonly readable: Readable };
+
+async function scopeOf(
+  principal: Principal,
+  query: string | undefined,
+  { deletedSinceMs, ...deps }: MyInboxDeps & { readonly deletedSinceMs: number | null },
+): Promise<PersonalScope> {
+  const person = deps.personOf(principal);
+  const filter = filterOf(query, 'client');
+  const rooms = await findRoomsOfInbox(deps.db, person, { deletedSinceMs });
+  const judged = await Promise.all(
+    rooms.map(async (room) => ({ pk: room.pk, permissions: await deps.permissionsIn(principal, room) })),
+  );
+  return { ...person, filter, readable: readableOf(judged) };
+}
+
+async function shown(rows: readonly InboxRow[], { db, findThreads }: MyInboxDeps) {
+  return { inboxNotifications: rows.map(documentOf), threads: await findThreads(db, threadsOf(rows)) };
+}
+
+function threadsOf(rows: readonly InboxRow[]): number[] {
+  return rows.flatMap(({ threadPk }) => (threadPk === null ? [] : [threadPk]));
+}

@@ -1,0 +1,173 @@
+/**
+ * Who comes and goes in rooms here, noted for webhooks in order. A room that changes its owner does not end the visits in it: who is not back some time
+ * later has left, and so has everybody in a room that nobody owns.
+ */
+import { type Clock, isoFromMs } from '../../../base/clock.ts';
+import type { Log } from '../../../base/observe.ts';
+import { Batched } from '../../../kernel/persistence/batched.ts';
+import type { Sql } from '../../../kernel/persistence/sql.ts';
+import type { Visit, WatchedRoom } from '../../../room/room-watch.ts';
+import { enqueue, type NewDelivery } from '../delivery/queries.ts';
+import { bodyOf } from '../delivery/rules.ts';
+import { applyVisits, findOthers, forgetVisits, type ToldVisit, takeOrphans, type VisitNote } from './queries.ts';
+
+export interface VisitNotesDeps {
+  readonly db: Sql;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly projectId: string;
+  /** Messages were written. */
+  readonly nudge: () => void;
+}
+
+const NOTES_AT_ONCE = 500;
+const NOTES_WAITING_MAX = 100_000;
+/** Sessions that lost their room are back long before. */
+const BACK_MS_MAX = 20_000;
+const ORPHANS_AT_ONCE = 500;
+
+export class VisitNotes {
+  readonly #deps: VisitNotesDeps;
+  readonly #waiting: Batched<VisitNote>;
+  /** Rooms that are awake here, each with what cancels its look at who did not come back. */
+  readonly #rooms = new Map<WatchedRoom, () => void>();
+  #isWanted = false;
+
+  constructor(deps: VisitNotesDeps) {
+    this.#deps = deps;
+    this.#waiting = new Batched(deps, {
+      phrase: 'visits not noted',
+      itemsMax: NOTES_AT_ONCE,
+      waitingMax: NOTES_WAITING_MAX,
+      write: (notes) => this.#write(notes),
+    });
+  }
+
+  /** Some webhook wants to hear of visits, or none does any more. Who is there already is no news. */
+  wanted(wish: 'on' | 'off'): void {
+    if (this.#isWanted === (wish === 'on')) return;
+    this.#isWanted = wish === 'on';
+    for (const room of this.#rooms.keys()) {
+      room.watchVisits(wish);
+      if (wish === 'on') for (const visit of room.visits()) this.#add(room.stream, visit, 'present');
+    }
+    if (wish === 'off')
+      void this.sweep().catch((error: unknown) => this.#deps.log.debug({ err: error }, 'visits not forgotten yet'));
+  }
+
+  opened(room: WatchedRoom): void {
+    if (this.#isWanted) room.watchVisits('on');
+    this.#compareLater(room);
+  }
+
+  closed(room: WatchedRoom): void {
+    this.#rooms.get(room)?.();
+    this.#rooms.delete(room);
+  }
+
+  entered({ stream }: WatchedRoom, visit: Visit): void {
+    this.#add(stream, visit, 'entered');
+  }
+
+  left({ stream }: WatchedRoom, visit: Visit): void {
+    this.#add(stream, visit, 'left');
+  }
+
+  /** Ends visits in rooms that nobody owns, and forgets all when nobody wants to know. */
+  async sweep(): Promise<void> {
+    const { db } = this.#deps;
+    if (!this.#isWanted) return forgetVisits(db);
+    await db.transaction(async (tx) => {
+      const orphans = await takeOrphans(tx, ORPHANS_AT_ONCE);
+      await this.#tell(
+        tx,
+        await applyVisits(
+          tx,
+          orphans.map((orphan) => this.#gone(orphan)),
+        ),
+      );
+    });
+    this.#deps.nudge();
+  }
+
+  async close(): Promise<void> {
+    for (const cancel of this.#rooms.values()) cancel();
+    await this.#waiting.close();
+  }
+
+  #add(roomPk: number, { key, connectionId, userId, userInfo }: Visit, kind: VisitNote['kind']): void {
+    this.#waiting.add({ kind, roomPk, key, connectionId, userId, userInfo, at: this.#nowIso() });
+  }
+
+  #compareLater(room: WatchedRoom): void {
+    const compare = (): void => {
+      if (this.#isWanted) void this.#whoDidNotComeBack(room);
+    };
+    this.#rooms.set(room, this.#deps.clock.after(BACK_MS_MAX, compare));
+  }
+
+  async #whoDidNotComeBack(room: WatchedRoom): Promise<void> {
+    const keys = (): string[] => room.visits().map(({ key }) => key);
+    try {
+      const others = await findOthers(this.#deps.db, room.stream, keys());
+      const here = new Set(keys()); // some may have come meanwhile
+      if (!this.#rooms.has(room)) return;
+      for (const other of others) if (!here.has(other.key)) this.#waiting.add(this.#gone(other));
+    } catch (error) {
+      this.#deps.log.warn({ err: error, roomId: room.id }, 'visits not compared');
+      if (this.#rooms.has(room)) this.#compareLater(room);
+    }
+  }
+
+  /** What else is told of it is in the row. */
+  #gone({ roomPk, key }: { readonly roomPk: number; readonly key: string }): VisitNote {
+    return { kind: 'left', roomPk, key, connectionId: 0, userId: null, userInfo: null, at: this.#nowIso() };
+  }
+
+  async #write(notes: readonly VisitNote[]): Promise<void> {
+    const { db, nudge } = this.#deps;
+    await db.transaction(async (tx) => {
+      for (const run of withoutRepeats(notes)) await this.#tell(tx, await applyVisits(tx, run));
+    });
+    nudge();
+  }
+
+  async #tell(tx: Sql, visits: readonly ToldVisit[]): Promise<void> {
+    const { projectId } = this.#deps;
+    await enqueue(
+      tx,
+      visits.map(({ kind, roomId, connectionId, userId, userInfo, numActiveUsers, at }): NewDelivery => {
+        const type = kind === 'entered' ? 'userEntered' : 'userLeft';
+        const data = {
+          roomId,
+          connectionId,
+          userId,
+          userInfo,
+          [kind === 'entered' ? 'enteredAt' : 'leftAt']: at,
+          numActiveUsers,
+        };
+        return { type, body: bodyOf({ type, data }, projectId) };
+      }),
+    );
+  }
+
+  #nowIso(): string {
+    return isoFromMs(this.#deps.clock.nowMs());
+  }
+}
+
+/** In order, in as few runs as name no visit twice. */
+function withoutRepeats(notes: readonly VisitNote[]): VisitNote[][] {
+  const runs: VisitNote[][] = [];
+  let seen = new Set<string>();
+  for (const note of notes) {
+    const key = `${note.roomPk} ${note.key}`;
+    if (runs.length === 0 || seen.has(key)) {
+      runs.push([]);
+      seen = new Set();
+    }
+    seen.add(key);
+    runs.at(-1)!.push(note);
+  }
+  return runs;
+}

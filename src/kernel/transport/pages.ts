@@ -1,0 +1,83 @@
+/** Pages for people: files made at build time, held in memory, sent with the headers that browsers keep rules by. It does not know what is in them. */
+import { AppError, errorBody } from '../../base/errors.ts';
+import type { HttpHandler, HttpRequest, HttpResponse } from './server.ts';
+
+export interface WebFile {
+  readonly contentType: string;
+  readonly bytes: Uint8Array;
+  /** The same, compressed; null where that saves nothing. */
+  readonly gzipped: Uint8Array | null;
+  readonly etag: string;
+}
+
+/** By path, as a browser asks for them: `/assets/demo-X2KB.js`. */
+export type WebFiles = ReadonlyMap<string, WebFile>;
+
+/** Under this path the name of a file changes with its content. */
+export const ASSETS_PATH = '/assets/';
+
+const METHODS = 'GET, HEAD';
+const YEAR_SECONDS = 31_536_000;
+
+/**
+ * What a page may load and do: its own scripts, and sockets and requests to the server that it came from. Components write styles into the page;
+ * images may come from where files are kept, which can be another server.
+ */
+const PAGE_HEADERS = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data: blob: https:",
+    "font-src 'self'",
+    "connect-src 'self' ws: wss:", // not all browsers take 'self' for sockets
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'cross-origin-opener-policy': 'same-origin',
+  'referrer-policy': 'same-origin',
+  'x-frame-options': 'DENY',
+} as const;
+
+interface PagesOptions {
+  readonly files: WebFiles;
+  /** Which file answers at a path that is not its own: `{ '/console': '/console.html' }`. */
+  readonly pages: Readonly<Record<string, string>>;
+}
+
+/** Answers these pages and what they are made of, and hands everything else on. Without files all is handed on. */
+export function servePages({ files, pages }: PagesOptions, others: HttpHandler): HttpHandler {
+  return async (request) => {
+    const { path } = request;
+    const isAsset = path.startsWith(ASSETS_PATH);
+    const name = isAsset ? path : Object.hasOwn(pages, path) ? pages[path]! : null;
+    const file = name === null ? undefined : files.get(name);
+    if (file === undefined) return others(request);
+    return answer(request, file, isAsset ? 'asset' : 'page');
+  };
+}
+
+function answer({ method, path, headers }: HttpRequest, file: WebFile, kind: 'asset' | 'page'): HttpResponse {
+  if (method !== 'GET' && method !== 'HEAD') return refusal(method, path);
+  const common = {
+    etag: file.etag,
+    vary: 'accept-encoding',
+    'x-content-type-options': 'nosniff',
+    'cache-control': kind === 'asset' ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache',
+    ...(kind === 'page' && PAGE_HEADERS),
+  };
+  if (headers['if-none-match'] === file.etag) return { status: 304, headers: common };
+  const zipped = /\bgzip\b/.test(headers['accept-encoding'] ?? '') ? file.gzipped : null;
+  return {
+    status: 200,
+    headers: { ...common, 'content-type': file.contentType, ...(zipped !== null && { 'content-encoding': 'gzip' }) },
+    body: zipped ?? file.bytes,
+  };
+}
+
+function refusal(method: string, path: string): HttpResponse {
+  const error = new AppError('METHOD_NOT_ALLOWED', { method, path, allow: METHODS });
+  const headers = { 'content-type': 'application/json; charset=utf-8', allow: METHODS };
+  return { status: error.status, headers, body: JSON.stringify(errorBody(error)) };
+}

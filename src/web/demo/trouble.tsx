@@ -1,0 +1,20 @@
+/** Stands in for the room when this page cannot show it: a page that is blank tells nobody what to do. */
+import { Component, type ReactNode } from 'react';
+
+export class Trouble extends Component<{ readonly children: ReactNode }, { hasFailed: boolean }> {
+  override state = { hasFailed: false };
+
+  static getDerivedStateFromError(): { hasFailed: boolean } {
+    return { hasFailed: true };
+  }
+
+  override render(): ReactNode {
+    if (!this.state.hasFailed) return this.props.children;
+    const fresh = `/?room=${crypto.randomUUID().slice(0, 8)}`;
+    return (
+      <p className="card empty" role="alert">
+        This page could not show the room. <a href={location.href}>Load it again</a>, or <a href={fresh}>open a new one</a>.
+      </p>
+    );
+  }
+}

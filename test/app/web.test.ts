@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { webRoutes } from '../../src/app/web.ts';
+import { hasDemo, readSettings } from '../../src/config.ts';
+
+const SECRET_KEY = 'sk_0123456789abcdef';
+
+test.each([
+  ['without a key of one\u2019s own there is', {}, true],
+  ['with one there is not', { SECRET_KEY }, false],
+  ['unless it is asked for', { SECRET_KEY, DEMO: 'true' }, true],
+  ['and without one it can be refused', { DEMO: 'false' }, false],
+])('[DM3] a demo with its tokens: %s', (_, environment, isThere) => {
+  const settings = readSettings(environment);
+  expect(hasDemo(settings)).toBe(isThere);
+  expect(webRoutes(settings, { issueToken: async () => '' }).map(({ path }) => path)).toEqual(isThere ? ['/demo/token'] : []);
+});

@@ -1,0 +1,115 @@
+/** The console in a real browser, against our server. */
+import type { Page } from 'playwright-core';
+import { afterAll, describe, expect, test } from 'vitest';
+import { ask, roomPath } from '../support/e2e/rest.ts';
+import { enter, listen, rootOf, saved } from '../support/e2e/sdk-client.ts';
+import { aServer, freshRoomId } from '../support/e2e/server.ts';
+import { until } from '../support/e2e/until.ts';
+import { services } from '../support/services.ts';
+import { launchBrowser } from './browser.ts';
+import { buildPages, openTab } from './pages.ts';
+
+const TEST_MS_MAX = 60_000;
+
+describe.skipIf(!services.has('browser'))('the console', async () => {
+  await buildPages();
+  const server = await aServer();
+  const browser = await launchBrowser();
+  afterAll(() => browser.close());
+
+  async function signedIn(): Promise<{ page: Page; errors: string[] }> {
+    const context = await browser.newContext({ viewport: { width: 1_200, height: 900 } });
+    const tab = await openTab(context, `${server.url}/console`);
+    await tab.page.getByLabel('Secret key').fill(server.secretKey);
+    await tab.page.getByRole('button', { name: 'Open' }).click();
+    await tab.page.getByRole('heading', { name: 'Rooms' }).waitFor();
+    return tab;
+  }
+  const openPart = (page: Page, name: string) => page.getByLabel('Parts of the room').getByRole('link', { name }).click();
+  const tree = (page: Page) => page.locator('.tree').first();
+
+  test('[CS5] a wrong key opens nothing; the right one stays until it is forgotten', { timeout: TEST_MS_MAX }, async () => {
+    const context = await browser.newContext();
+    const { page, errors } = await openTab(context, `${server.url}/console`);
+    await page.getByLabel('Secret key').fill('sk_wrong');
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Secret key').fill(server.secretKey);
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('heading', { name: 'Rooms' }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Rooms' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.reload();
+    await page.getByLabel('Secret key').waitFor();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test('[CS6] one room: found by search; connections with presence, Storage, Yjs, versions; a broadcast, and a deletion after its question', {
+    timeout: TEST_MS_MAX,
+  }, async () => {
+    const roomId = freshRoomId('console');
+    const visitor = await enter(server, {
+      roomId,
+      userId: 'ann',
+      userInfo: { name: 'Ann' },
+      initialPresence: { mood: 'curious' },
+      initialStorage: () => ({ title: 'A plan' }),
+    });
+    await rootOf(visitor);
+    await saved(visitor);
+    const events = listen(visitor.room.events.customEvent);
+    await ask(server, '/v2/rooms', { json: { id: `${roomId}-other`, defaultAccesses: [], metadata: { stage: 'draft' } } });
+
+    const { page, errors } = await signedIn();
+    await page.getByLabel('Search rooms').fill(roomId);
+    await page.getByRole('button', { name: 'Search' }).click();
+    await until('only these are listed', async () => (await page.locator('tbody tr').count()) === 2);
+    await page.getByLabel('Search rooms').fill(`roomId^"${roomId}" AND metadata["stage"]:"draft"`);
+    await page.getByRole('button', { name: 'Search' }).click();
+    await until('only one is left', async () => (await page.locator('tbody tr').count()) === 1);
+    await page.goBack();
+    await page.getByRole('link', { name: roomId, exact: true }).click();
+
+    await page.locator('.person', { hasText: 'Ann' }).waitFor();
+    expect(await tree(page).textContent()).toContain('mood “curious”');
+    await openPart(page, 'Storage');
+    await page.locator('.tree', { hasText: 'A plan' }).waitFor();
+    await openPart(page, 'Yjs');
+    await page.getByText('The Yjs document is empty.').waitFor();
+
+    await page.getByRole('button', { name: 'Make a version' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Make a version' }).click();
+    await page.getByText(/Version vh_.* was made/).waitFor();
+    await openPart(page, 'Versions');
+    await page.locator('.version-row', { hasText: 'ann' }).waitFor();
+
+    await page.getByRole('button', { name: 'Broadcast' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Broadcast' }).click();
+    await until('the event came', () => events.length === 1);
+
+    await page.getByRole('button', { name: 'Delete' }).click();
+    const sure = page.getByRole('dialog').getByRole('button', { name: 'Delete this room' });
+    expect(await sure.isDisabled()).toBe(true);
+    await page.getByRole('dialog').getByLabel('Room ID').fill(roomId);
+    await sure.click();
+    await page.getByRole('heading', { name: 'Rooms' }).waitFor();
+    expect((await ask(server, roomPath(roomId))).status).toBe(404);
+    expect((await ask(server, roomPath(`${roomId}-other`))).status).toBe(200);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  test('[CS7] workers: figures and charts that move', { timeout: TEST_MS_MAX }, async () => {
+    const { page, errors } = await signedIn();
+    await page.getByLabel('Console').getByRole('link', { name: 'Workers' }).click();
+    await page.locator('.worker .status.good').first().waitFor();
+    expect(await page.locator('.chart canvas').count()).toBe(8);
+    const up = page.locator('.figures div', { hasText: 'Up' }).first().locator('dd');
+    const before = await up.textContent();
+    await until('time has passed', async () => (await up.textContent()) !== before);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+});

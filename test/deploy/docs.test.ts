@@ -1,0 +1,93 @@
+/** The pages for people: what they link to and name exists. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { USAGE as LOAD_USAGE } from '../../bench/users/plan.ts';
+import { helpText } from '../../src/app/command-line.ts';
+import { USAGE as IMPORT_USAGE } from '../../src/app/import/plan.ts';
+import { ERRORS } from '../../src/base/error-table.ts';
+import { COUNTERS, GAUGES, HISTOGRAMS } from '../../src/base/metrics.ts';
+import { SETTINGS } from '../../src/config.ts';
+
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'src/README.md',
+  ...readdirSync('docs').flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
+];
+const textOf = (path: string): string => readFileSync(path, 'utf8');
+
+/** As forges make them of headings. */
+function anchorsIn(text: string): Set<string> {
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading!);
+  return new Set(
+    headings.map((heading) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\w\s-]/g, '')
+        .trim()
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+test.each(PAGES)('[DC1] what %s links to exists', (page) => {
+  const links = [...textOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!).filter((link) => !/^https?:/.test(link));
+  const broken = links.filter((link) => {
+    const [path = '', anchor] = link.split('#');
+    const target = path === '' ? page : join(dirname(page), path);
+    return !existsSync(target) || (anchor !== undefined && !anchorsIn(textOf(target)).has(anchor));
+  });
+  expect(broken).toEqual([]);
+});
+
+const OWN_NAMES = ['FROM_SECRET_KEY', 'OMIT', 'CONFIG_FILE', 'ROOM_ID', 'CI', 'TEST_REDIS_URL', 'ROOM_STATE'];
+
+test('[DC2] settings, error codes, flags and npm scripts that the pages name exist', () => {
+  const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
+  const flags = `${helpText()}${LOAD_USAGE}${IMPORT_USAGE}--build-arg --scenario`;
+  const wrong: string[] = [];
+  for (const page of PAGES) {
+    const text = textOf(page);
+    for (const [, script] of text.matchAll(/\bnpm run ([\w:]+)/g))
+      if (!(script! in scripts)) wrong.push(`${page}: npm run ${script}`);
+    const spans = [...text.replace(/```[\s\S]*?```/g, '').matchAll(/`([^`]+)`/g)].map(([, span]) => span!);
+    for (const span of spans) {
+      const [name] = span.split('=', 1);
+      const isCode = /^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$/.test(name!);
+      if (isCode && !(name! in SETTINGS) && !(name! in ERRORS) && !OWN_NAMES.includes(name!)) wrong.push(`${page}: ${name}`);
+      const [flag] = /^--[a-z][\w-]*/.exec(span) ?? [];
+      if (flag !== undefined && !flags.includes(flag)) wrong.push(`${page}: ${flag}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test('[DC2] phrases of the log that the runbook quotes are in the code', () => {
+  const code = readdirSync('src', { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => textOf(join('src', path)))
+    .join('\n');
+  const phrases = [...textOf('docs/runbook.md').matchAll(/`([a-z][a-z ,]+ [a-z ,]+)`/g)].map(([, phrase]) => phrase!);
+  const logged = phrases.filter((phrase) => !/^(kubectl|select|kill|curl) /.test(phrase));
+  expect(logged.length).toBeGreaterThan(4);
+  expect(logged.filter((phrase) => !code.includes(`'${phrase}'`))).toEqual([]);
+});
+
+test('[DC4] docs/metrics.md lists every metric (vitest -u writes it)', async () => {
+  const rows = [
+    ...Object.entries(COUNTERS).map(([name, { label, help }]) => `| \`${name}\` | counter by \`${label}\` | ${help} |`),
+    ...Object.entries(HISTOGRAMS).map(([name, { help }]) => `| \`${name}\` | histogram | ${help} |`),
+    ...Object.entries(GAUGES).map(([name, help]) => `| \`${name}\` | gauge | ${help} |`),
+  ];
+  const page = `# Metrics
+
+At \`/metrics\` on \`ADMIN_PORT\`, for Prometheus. Besides these there is what the process says of itself: \`process_*\` and \`nodejs_*\` (CPU, memory, event loop
+lag, garbage collection). The [runbook](runbook.md) says what to do when they look bad. This page is generated from \`src/base/metrics.ts\`.
+
+| metric | kind | meaning |
+| --- | --- | --- |
+${rows.join('\n')}
+`;
+  await expect(page).toMatchFileSnapshot('../../docs/metrics.md');
+});
