@@ -5,7 +5,7 @@ import { asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { SqlOwnership } from '../../src/kernel/cluster/sql-ownership.ts';
 import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
-import { freePort } from '../support/e2e/free-port.ts';
+import { quietPorts } from '../support/e2e/free-port.ts';
 import { until } from '../support/e2e/until.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { aStream } from '../support/streams.ts';
@@ -152,7 +152,8 @@ test('[SV13] SIGHUP replaces all workers, and never is there nobody to answer on
 });
 
 test('[SV14] the public port is chosen once for all, the others are counted up from the first; the welcome is printed once', async () => {
-  const [bus, admin] = [await freePort(), await freePort()];
+  const bus = await quietPorts(4);
+  const admin = bus + 2;
   const supervised = start({ BUS_PORT: String(bus), ADMIN_PORT: String(admin), WORKERS: '2' });
   const { port } = await served(supervised, 0);
   await served(supervised, 1);

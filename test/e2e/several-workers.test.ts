@@ -4,7 +4,7 @@ import { Liveblocks } from '@liveblocks/node';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
-import { freePort } from '../support/e2e/free-port.ts';
+import { quietPorts } from '../support/e2e/free-port.ts';
 import { build } from '../support/e2e/process.ts';
 import { freshRoomId, isExternal } from '../support/e2e/server.ts';
 import { until } from '../support/e2e/until.ts';
@@ -34,7 +34,8 @@ interface Cluster {
 async function aCluster(): Promise<Cluster> {
   const folder = await aDataDir('atrium-workers-');
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 20 }));
-  const [port, admin] = [await freePort(), await freePort()];
+  const port = await quietPorts(3); // one to serve on, two for the admins
+  const admin = port + 1;
   const supervised = new Supervised(['dist/main.js'], {
     ...KEYS,
     ...s3.settings(s3.newBucket()),

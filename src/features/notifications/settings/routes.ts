@@ -120,6 +120,7 @@ export const getMyRoomSettingsRoute = route({
   method: 'GET',
   summary: 'For the SDK: what the user wants to hear of in a room, also in one that nobody has entered yet',
   reply: RoomSettings,
+  refuses: ['ROOM_NOT_FOUND'],
   async handle({ params, principal }, { db, personOf, inRoomByDefault }) {
     const { userId } = personOf(principal);
     const roomId = checkRoomId(params.roomId, 'roomId');
