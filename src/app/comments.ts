@@ -12,10 +12,9 @@ import { BACK_END } from '../features/comments/threads/rules.ts';
 import { writingRoutes } from '../features/comments/writing/routes.ts';
 import { findDeletedInboxSince, findInboxChangedSince, findInboxOfThreads } from '../features/notifications/inbox/queries.ts';
 import { ReaderNotes } from '../features/notifications/readers/queries.ts';
-import { findRoomForEntry } from '../features/rooms/queries.ts';
+import { findRoomForEntry, findRoomId } from '../features/rooms/queries.ts';
 import { permissionsIn, personOf } from '../features/tokens/queries.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
-import { sql } from '../kernel/persistence/sql.ts';
 import type { SqlOutbox } from '../kernel/persistence/sql-outbox.ts';
 import type { Principal } from '../kernel/transport/principal.ts';
 import type { BoundRoute } from '../kernel/transport/route.ts';
@@ -81,9 +80,9 @@ const LIVE_MS_MAX = 300_000;
 /** Hands an event to the room it happened in, if somebody is there; by the room's number, for it may have another id by now. */
 async function tellRoom(event: AppEvent, { db, rooms }: { db: Sql; rooms: RoomDoor }): Promise<void> {
   if (!('threadId' in event) || systemClock.nowMs() - Date.parse(event.at) > LIVE_MS_MAX) return;
-  const [room] = await db.query(sql<{ id: RoomId }>`select id from rooms where pk = ${event.roomPk}`);
-  if (room === undefined) return;
-  await rooms.askIfAwake(room.id, { type: 'comments.tell', visibility: event.visibility, message: messageOf(event) });
+  const roomId = await findRoomId(db, event.roomPk);
+  if (roomId === null) return;
+  await rooms.askIfAwake(roomId, { type: 'comments.tell', visibility: event.visibility, message: messageOf(event) });
 }
 
 type CommentEvent = Extract<AppEvent, { threadId: string }>;

@@ -15,7 +15,15 @@ export interface AccessChangesDeps {
   readonly log: Log;
   /** All others that may have sockets. @throws AppError DATABASE_UNAVAILABLE */
   readonly findOthers: () => Promise<readonly WorkerAddress[]>;
-  readonly here: { reconsider(roomId: RoomId): void };
+  readonly here: { reconsider(roomId: RoomId): void; reconsiderAll(): Promise<void> };
+}
+
+/** What some workers have not heard of yet. Null: any room may have changed. */
+interface Change {
+  readonly roomId: RoomId | null;
+  readonly told: Set<WorkerAddress>;
+  readonly endMs: number;
+  readonly resolve: () => void;
 }
 
 const CHANGED = 'access.changed';
@@ -23,9 +31,14 @@ const ANSWER_MS = 1_000;
 const AGAIN_MS = 250;
 /** A worker that holds its lease and cannot be reached for so long is in no touch with the rooms of others either. */
 const GIVEN_UP_MS = 60_000;
+/** More are told as one: look at everybody. */
+const LATE_MAX = 1_000;
 
 export class AccessChanges {
   readonly #deps: AccessChangesDeps;
+  /** Those that somebody did not answer for at first; all are told together again. */
+  #late: Change[] = [];
+  #retrying: Promise<void> | null = null;
 
   constructor(deps: AccessChangesDeps) {
     this.#deps = deps;
@@ -38,36 +51,69 @@ export class AccessChanges {
 
   /** Resolves when every worker has heard of it, or has ended. Never rejects. */
   async announce(roomId: RoomId): Promise<void> {
-    const { clock, here, log } = this.#deps;
-    here.reconsider(roomId);
+    this.#deps.here.reconsider(roomId);
+    const endMs = this.#deps.clock.monotonicMs() + GIVEN_UP_MS;
     const told = new Set<WorkerAddress>();
-    const endMs = clock.monotonicMs() + GIVEN_UP_MS;
-    while (!(await this.#tellAll(roomId, told))) {
-      if (clock.monotonicMs() >= endMs) {
-        log.warn({ roomId }, 'a change of accesses did not reach every worker');
-        return;
-      }
-      await new Promise<void>((resolve) => clock.after(AGAIN_MS, resolve));
-    }
+    if ((await this.#tell([{ roomId, told, endMs, resolve: () => undefined }])).length === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#late.push({ roomId, told, endMs, resolve });
+      this.#retrying ??= this.#retry();
+    });
   }
 
   handle({ payload }: Message): null {
-    this.#deps.here.reconsider(asRoomId(payload as string));
+    const roomIds = payload as readonly string[] | null;
+    if (roomIds === null) void this.#deps.here.reconsiderAll();
+    else for (const roomId of roomIds) this.#deps.here.reconsider(asRoomId(roomId));
     return null;
   }
 
-  /** Asks those who have not answered yet; true when none is left. */
-  async #tellAll(roomId: RoomId, told: Set<WorkerAddress>): Promise<boolean> {
-    const others = await this.#deps.findOthers().catch(() => null);
-    if (others === null) return false;
-    const message: Message = { kind: CHANGED, payload: roomId };
-    const tell = async (to: WorkerAddress): Promise<void> => {
-      await this.#deps.bus.ask(to, message, { deadlineMs: ANSWER_MS }).then(
-        () => told.add(to),
-        () => undefined, // it is asked again, if it is still there
-      );
-    };
-    await Promise.all(others.filter((at) => !told.has(at)).map(tell));
-    return others.every((at) => told.has(at));
+  async #retry(): Promise<void> {
+    const { clock, log } = this.#deps;
+    while (this.#late.length > 0) {
+      await new Promise<void>((resolve) => clock.after(AGAIN_MS, resolve));
+      const taken = asOneIfMany(this.#late.splice(0), clock.monotonicMs() + GIVEN_UP_MS);
+      for (const change of await this.#tell(taken)) {
+        if (clock.monotonicMs() < change.endMs) {
+          this.#late.push(change);
+          continue;
+        }
+        log.warn({ roomId: change.roomId }, 'a change of accesses did not reach every worker');
+        change.resolve();
+      }
+    }
+    this.#retrying = null; // in the turn of the last look at what is late, so none falls between
   }
+
+  /** Asks those who have not answered for them yet; returns what somebody has still not heard of. */
+  async #tell(changes: readonly Change[]): Promise<Change[]> {
+    const others = await this.#deps.findOthers().catch(() => null);
+    if (others === null) return [...changes];
+    await Promise.all(others.map((at) => this.#tellOne(at, changes)));
+    const [done, left] = [[] as Change[], [] as Change[]];
+    for (const change of changes) (others.every((at) => change.told.has(at)) ? done : left).push(change);
+    for (const { resolve } of done) resolve();
+    return left;
+  }
+
+  async #tellOne(at: WorkerAddress, changes: readonly Change[]): Promise<void> {
+    const news = changes.filter(({ told }) => !told.has(at));
+    if (news.length === 0) return;
+    const payload = news.some(({ roomId }) => roomId === null) ? null : news.map(({ roomId }) => roomId);
+    await this.#deps.bus.ask(at, { kind: CHANGED, payload }, { deadlineMs: ANSWER_MS }).then(
+      () => {
+        for (const { told } of news) told.add(at);
+      },
+      () => undefined, // it is asked again, if it is still there
+    );
+  }
+}
+
+/** So many are too much to name; those who have heard of some of them look once more. */
+function asOneIfMany(changes: Change[], endMs: number): Change[] {
+  if (changes.length <= LATE_MAX) return changes;
+  const resolve = (): void => {
+    for (const change of changes) change.resolve();
+  };
+  return [{ roomId: null, told: new Set(), endMs, resolve }];
 }

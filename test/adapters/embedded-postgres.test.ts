@@ -23,6 +23,7 @@ import { openPostgres } from '../../src/adapters/postgres-sql.ts';
 import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
+import { until } from '../support/e2e/until.ts';
 import { aDataDir, fillDataDir } from '../support/postgres.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -32,7 +33,7 @@ const isClosedToOthers = isClosed(process.cwd());
 async function aDirectory(): Promise<string> {
   const directory = await aDataDir('atrium-embedded-');
   onTestFinished(async () => {
-    await until(() => Object.values(processesOf(directory)).flat().length === 0);
+    await until('nothing runs there', () => Object.values(processesOf(directory)).flat().length === 0);
     rmSync(directory, { recursive: true });
   });
   return directory;
@@ -134,10 +135,6 @@ function processesOf(dataDir: string): { keepers: number[]; postmasters: number[
   };
 }
 
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 10));
-}
-
 describe('life', () => {
   test('[PG11] the data of one start are there at the next, and nothing runs in between', async () => {
     const dataDir = await aDirectory();
@@ -187,7 +184,7 @@ describe('life', () => {
     };
     const postgres = await start(dataDir, { onExit });
     process.kill(processesOf(dataDir).postmasters[0]!, 'SIGQUIT');
-    await until(() => told !== '');
+    await until('it has told something', () => told !== '');
     expect(told).toMatch(/postgres\.log/);
     await postgres.stop();
   });
@@ -213,7 +210,7 @@ describe('kill -9', () => {
     await child.next('url');
     for (let row = 0; row < 50; row++) await child.next('row');
     await child.kill();
-    await until(() => processesOf(dataDir).postmasters.length === 0);
+    await until('no postmaster is left', () => processesOf(dataDir).postmasters.length === 0);
     const postgres = await start(dataDir);
     expect(await rowsKept(postgres.url)).toEqual(expect.arrayContaining(child.rows));
     await postgres.stop();
@@ -337,7 +334,7 @@ describe.runIf(isRoot)('as root', () => {
     });
     await ordinary.next('row');
     ordinary.process.stdin!.end();
-    await until(() => ordinary.process.exitCode !== null);
+    await until('it has ended', () => ordinary.process.exitCode !== null);
     const postgres = await start(dataDir);
     expect(await rowsKept(postgres.url)).toEqual(ordinary.rows);
     expect(statSync(join(dataDir, 'postgres')).uid).toBe(uid);

@@ -14,7 +14,11 @@ function aCluster({ others = [B, C], deaf = [] as WorkerAddress[] } = {}) {
   const state = { others: others as WorkerAddress[] | null, deaf: new Set(deaf) };
   const heard: string[] = [];
   const clock = manualClock();
-  const hearing = (name: string) => ({ reconsider: (roomId: string) => void heard.push(`${name} ${roomId}`) });
+  const asked: WorkerAddress[] = [];
+  const hearing = (name: string) => ({
+    reconsider: (roomId: string) => void heard.push(`${name} ${roomId}`),
+    reconsiderAll: async () => void heard.push(`${name} all`),
+  });
   const changesOf = (name: string): AccessChanges =>
     new AccessChanges({
       clock,
@@ -27,13 +31,14 @@ function aCluster({ others = [B, C], deaf = [] as WorkerAddress[] } = {}) {
       bus: {
         address: asWorkerAddress('a:1'),
         ask: async (to, message) => {
+          asked.push(to);
           if (state.deaf.has(to)) throw new AppError('OUTCOME_UNKNOWN');
           expect(AccessChanges.isFor(message)).toBe(true);
           return changesOf(to).handle(message);
         },
       },
     });
-  return { changes: changesOf('here'), heard, clock, state };
+  return { changes: changesOf('here'), heard, asked, clock, state };
 }
 
 test('[AX1] a change of accesses is told here and to every other worker', async () => {
@@ -81,4 +86,23 @@ test('[AX1] it is not tried for ever', async () => {
     clock.advance(250);
   }
   await announced;
+});
+
+test('[AX3] changes that one worker does not answer for are told to it together, and beyond a thousand as one', async () => {
+  for (const [count, told] of [
+    [1_000, Array.from({ length: 1_000 }, (_, n) => `c:1 room-${n}`)],
+    [1_001, ['c:1 all']],
+  ] as const) {
+    const { changes, heard, asked, clock, state } = aCluster({ others: [C], deaf: [C] });
+    const announced = Promise.all(Array.from({ length: count }, (_, n) => changes.announce(asRoomId(`room-${n}`))));
+    await settled();
+    expect(asked).toHaveLength(count);
+    clock.advance(300);
+    await settled();
+    expect(asked).toHaveLength(count + 1);
+    state.deaf.clear();
+    clock.advance(300);
+    await announced;
+    expect(heard.filter((line) => line.startsWith('c:1'))).toEqual(told);
+  }
 });

@@ -185,6 +185,12 @@ export async function findRoomForEntry(db: Sql, roomId: RoomId): Promise<RoomAtE
   return room === undefined ? null : atEntry(room);
 }
 
+/** The id that the room of this number has now; null when it is gone. */
+export async function findRoomId(db: Sql, roomPk: number): Promise<RoomId | null> {
+  const [room] = await db.query(sql<{ id: RoomId }>`select id from rooms where pk = ${roomPk}`);
+  return room?.id ?? null;
+}
+
 /** Where the worker is that owns the room under a valid lease; null when nobody does. */
 export async function findOwnerAddress(db: Sql, roomId: RoomId): Promise<WorkerAddress | null> {
   const query = sql<{ address: WorkerAddress }>`
