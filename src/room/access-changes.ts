@@ -38,7 +38,7 @@ export class AccessChanges {
   readonly #deps: AccessChangesDeps;
   /** Those that somebody did not answer for at first; all are told together again. */
   #late: Change[] = [];
-  #retrying: Promise<void> | null = null;
+  #isRetrying = false;
 
   constructor(deps: AccessChangesDeps) {
     this.#deps = deps;
@@ -57,7 +57,7 @@ export class AccessChanges {
     if ((await this.#tell([{ roomId, told, endMs, resolve: () => undefined }])).length === 0) return;
     await new Promise<void>((resolve) => {
       this.#late.push({ roomId, told, endMs, resolve });
-      this.#retrying ??= this.#retry();
+      void this.#retry();
     });
   }
 
@@ -69,6 +69,8 @@ export class AccessChanges {
   }
 
   async #retry(): Promise<void> {
+    if (this.#isRetrying) return;
+    this.#isRetrying = true;
     const { clock, log } = this.#deps;
     while (this.#late.length > 0) {
       await new Promise<void>((resolve) => clock.after(AGAIN_MS, resolve));
@@ -82,7 +84,7 @@ export class AccessChanges {
         change.resolve();
       }
     }
-    this.#retrying = null; // in the turn of the last look at what is late, so none falls between
+    this.#isRetrying = false; // in the turn of the last look at what is late, so none falls between
   }
 
   /** Asks those who have not answered for them yet; returns what somebody has still not heard of. */

@@ -86,13 +86,12 @@ export class Router<Command> {
   }
 
   /**
-   * The same, but null when the actor sleeps: it is not woken. What is remembered and hinted may be wrong, so that it sleeps is said only when the
-   * database knows of no other owner.
+   * The same, but null when the actor sleeps: it is not woken. What is remembered and hinted may be wrong, and a worker that has just started may
+   * not have heard of the others, so that it sleeps is said only when the database knows of no other owner.
    */
   async askIfAwake(key: string, command: Command): Promise<{ readonly reply: unknown } | null> {
     const { host, bus, findOwner } = this.#deps;
     if (host.isAwake(key)) return { reply: await host.ask(key, command) };
-    if (this.#isAlone) return null;
     const hinted = this.#locations.get(key) ?? (await this.#hintFor(key));
     let failure: unknown = null;
     if (hinted !== null && hinted !== bus.address) {

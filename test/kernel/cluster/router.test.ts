@@ -234,6 +234,13 @@ describe('telling', () => {
     expect(await a.router.askIfAwake(ofB, { text: 'x' })).toBeNull();
   });
 
+  test('[RO13] nor by a worker that has heard of no other yet', async () => {
+    const { ofB, make } = await aPair();
+    const stranger = make('c:1');
+    expect(stranger.workers.others).toEqual([]);
+    expect(await stranger.router.askIfAwake(ofB, { text: 'x' })).toEqual({ reply: 'b:1: x' });
+  });
+
   test('[RO12] when a worker is down, nothing is told to it any more', async () => {
     const { a, b, network, ofB } = await aPair();
     network.leave(b.bus);
