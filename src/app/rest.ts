@@ -102,7 +102,7 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
     }),
     ...ydocRoutes({ rooms: door }),
     ...versionRoutes({ db, blobs: rooms.stored.blobs, log, rooms: door, nowMs }),
-    ...notificationParts({ db, outbox, settings, roomExists }),
+    ...notificationParts({ db, outbox, settings, roomExists }), // before the comments: whoever hears of one live asks for its notification, too
     ...commentParts({ db, outbox, rooms: door, byDefault: settings.THREAD_NOTIFICATIONS }),
     ...v1Routes({ rooms: door, typeKey: settings.STORAGE_TYPE_KEY, roomExists }),
     ...consoleRoutes({ rooms: door, roomExists, workerReports: () => rooms.worker.reports() }),

@@ -30,7 +30,7 @@ export function roomOf({ pk: _, lastConnectionAt, ...room }: RoomRow): Room {
 }
 
 export async function findRoom(db: Sql, roomId: RoomId): Promise<RoomRow | null> {
-  const [room] = await db.query(sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId}`);
+  const [room] = await db.query(named('room', sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId}`));
   return room ?? null;
 }
 
@@ -59,7 +59,7 @@ export async function findOrCreateRoom(db: Sql, room: NewRoom, whenMade?: WithRo
 
 /** One statement, so the room is there afterwards whoever races. */
 async function makeUnlessThere(db: Sql, room: NewRoom): Promise<Found> {
-  const [row] = await db.query(sql<RoomRow & { isNew: boolean }>`
+  const query = sql<RoomRow & { isNew: boolean }>`
     with made as (
       insert into rooms (id, organization_id, created_at, metadata, default_accesses, users_accesses, groups_accesses)
       values (${room.id}, ${room.organizationId}, ${room.nowIso}, ${JSON.stringify(room.metadata)}::jsonb,
@@ -70,16 +70,36 @@ async function makeUnlessThere(db: Sql, room: NewRoom): Promise<Found> {
     ), owned as (
       insert into actor_owner (stream) select pk from made where is_new
     )
-    select ${COLUMNS}, is_new as "isNew" from made`);
+    select ${COLUMNS}, is_new as "isNew" from made`;
+  const [row] = await db.query(named('room made', query));
   const { isNew, ...found } = row!;
   return { room: found, isNew };
 }
 
 /**
- * Replaces the fields of a room by what `change` makes of them, under a row lock. Null when there is no such room. A throw of `change` is
+ * Replaces the fields of a room by what `change` makes of them; `change` may be asked twice. Null when there is no such room. A throw of `change` is
  * thrown on, and nothing has changed.
  */
 export async function changeRoom(db: Sql, roomId: RoomId, change: (room: RoomRow) => RoomFields): Promise<RoomRow | null> {
+  const query = sql<RoomRow & { stamp: string }>`select ${COLUMNS}, xmin::text as stamp from rooms where id = ${roomId}`;
+  const [seen] = await db.query(named('room stamped', query));
+  if (seen === undefined) return null;
+  return (await saveUnlessChanged(db, seen, change(seen))) ?? changeLocked(db, roomId, change);
+}
+
+/** Two statements and one commit, where nobody else writes to the room at this moment. */
+async function saveUnlessChanged(
+  db: Sql,
+  { pk, stamp }: { readonly pk: RoomPk; readonly stamp: string },
+  fields: RoomFields,
+): Promise<RoomRow | null> {
+  const query = sql<RoomRow>`
+    update rooms set ${assigned(fields)} where pk = ${pk} and xmin = ${stamp}::xid returning ${COLUMNS}`;
+  const [room] = await db.query(named('room saved unless changed', query));
+  return room ?? null;
+}
+
+async function changeLocked(db: Sql, roomId: RoomId, change: (room: RoomRow) => RoomFields): Promise<RoomRow | null> {
   return db.transaction(async (tx) => {
     const [room] = await tx.query(sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId} for no key update`);
     return room === undefined ? null : saveFields(tx, room.pk, change(room));
@@ -181,8 +201,8 @@ export interface RoomAtEntry {
 }
 
 export async function findRoomForEntry(db: Sql, roomId: RoomId): Promise<RoomAtEntry | null> {
-  const [room] = await db.query(named('room for entry', sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId}`));
-  return room === undefined ? null : atEntry(room);
+  const room = await findRoom(db, roomId);
+  return room === null ? null : atEntry(room);
 }
 
 /** The id that the room of this number has now; null when it is gone. */
@@ -227,12 +247,13 @@ function atEntry({ pk, id, organizationId, defaultAccesses, usersAccesses, group
 }
 
 async function saveFields(tx: Sql, pk: RoomPk, fields: RoomFields): Promise<RoomRow> {
-  const [room] = await tx.query(sql<RoomRow>`
-    update rooms set metadata = ${JSON.stringify(fields.metadata)}::jsonb, default_accesses = ${JSON.stringify(fields.defaultAccesses)}::jsonb,
-           users_accesses = ${JSON.stringify(fields.usersAccesses)}::jsonb, groups_accesses = ${JSON.stringify(fields.groupsAccesses)}::jsonb
-     where pk = ${pk}
-    returning ${COLUMNS}`);
+  const [room] = await tx.query(sql<RoomRow>`update rooms set ${assigned(fields)} where pk = ${pk} returning ${COLUMNS}`);
   return room!; // its row is locked by the caller
+}
+
+function assigned({ metadata, defaultAccesses, usersAccesses, groupsAccesses }: RoomFields): Query {
+  return sql`metadata = ${JSON.stringify(metadata)}::jsonb, default_accesses = ${JSON.stringify(defaultAccesses)}::jsonb,
+    users_accesses = ${JSON.stringify(usersAccesses)}::jsonb, groups_accesses = ${JSON.stringify(groupsAccesses)}::jsonb`;
 }
 
 export interface Taken<Value> {
