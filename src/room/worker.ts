@@ -25,6 +25,7 @@ import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
 import { AccessChanges } from './access-changes.ts';
+import { Beat } from './beat.ts';
 import { isRepeatable } from './command-kinds.ts';
 import type { ConnectionDeps } from './connection.ts';
 import { Gateway, type GatewayDeps } from './gateway.ts';
@@ -179,6 +180,7 @@ export class Worker {
       ownership: measuredOwnership(ownership, { metrics }),
       mayAnswer: () => ownership.isStanding,
       policy: limits.policy,
+      beat: new Beat(clock),
       sessions: this.gateway,
       findStream: rooms.findStream,
       findSchema: rooms.findSchema,
