@@ -192,7 +192,6 @@ export async function listRooms(
      limit ${limit}`);
 }
 
-/** What a client's entry is decided on. */
 export interface RoomAtEntry {
   readonly pk: RoomPk;
   readonly id: RoomId;
@@ -232,17 +231,25 @@ export async function createRoomOnEntry(
   return atEntry(room);
 }
 
-export async function touchLastConnection(db: Sql, { roomId, nowIso }: { roomId: RoomId; nowIso: string }): Promise<void> {
-  await db.query(
-    named(
-      'room touched',
-      sql`
-    update rooms set last_connection_at = greatest(last_connection_at, ${nowIso}::timestamptz) where id = ${roomId}`,
-    ),
-  );
+export interface Visit {
+  readonly roomId: RoomId;
+  readonly atIso: string;
 }
 
-function atEntry({ pk, id, organizationId, defaultAccesses, usersAccesses, groupsAccesses }: RoomRow): RoomAtEntry {
+/** Writes down when rooms were last entered; each once. Their rows are locked in order, so that two such writes never wait for each other. */
+export async function noteVisits(db: Sql, visits: readonly Visit[]): Promise<void> {
+  const query = sql`
+    with visits as (
+      select * from unnest(${visits.map(({ roomId }) => roomId)}::text[], ${visits.map(({ atIso }) => atIso)}::timestamptz[]) as v (id, at)
+    ), locked as (
+      select pk, at from rooms join visits using (id) order by id for no key update of rooms
+    )
+    update rooms set last_connection_at = greatest(last_connection_at, at) from locked where rooms.pk = locked.pk`;
+  await db.query(named('rooms visited', query));
+}
+
+/** What the entry into a room is decided on. */
+export function atEntry({ pk, id, organizationId, defaultAccesses, usersAccesses, groupsAccesses }: RoomRow): RoomAtEntry {
   return { pk, id, organizationId, accesses: { defaultAccesses, usersAccesses, groupsAccesses } };
 }
 

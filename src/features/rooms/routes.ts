@@ -13,9 +13,9 @@ import {
   changeRoom,
   deleteRoom,
   findOrCreateRoom,
-  findRoom,
   listRooms,
   moveRoom,
+  type RoomRow,
   renameRoom,
   roomOf,
   upsertRoom,
@@ -50,8 +50,12 @@ export interface RoomsDeps {
   readonly rooms: RoomDoor;
   readonly outbox: Outbox;
   nowMs(): number;
+  /** The room as it is now; null when there is none. @throws AppError DATABASE_UNAVAILABLE */
+  findRoom(roomId: RoomId): Promise<RoomRow | null>;
   /** Called once a change of accesses has committed: sessions that entered by them must be looked at again. */
   accessesChanged(roomId: RoomId): void | Promise<void>;
+  /** Called once anything else of a room has changed, or the room is gone: until it resolves, somebody may still see what was. */
+  roomChanged(roomId: RoomId): void | Promise<void>;
 }
 
 const route = routeFor<RoomsDeps>();
@@ -89,10 +93,10 @@ export const createRoomRoute = route({
   body: CreateRoomBody,
   reply: RoomReply,
   refuses: ['ROOM_ALREADY_EXISTS'],
-  async handle({ query, body, afterCommit }, { db, nowMs, outbox }) {
+  async handle({ query, body, afterCommit }, { db, nowMs, outbox, findRoom }) {
     const id = checkRoomId(body.id, 'id');
     const fields = fieldsOfNew(body);
-    const known = query.idempotent === true ? await findRoom(db, id) : null; // most idempotent creations find the room: a read is cheaper
+    const known = query.idempotent === true ? await findRoom(id) : null; // most idempotent creations find the room: a read is cheaper
     if (known !== null) return roomOf(known);
     const nowIso = isoFromMs(nowMs());
     const { room, isNew } = await findOrCreateRoom(db, { id, nowIso, ...fields }, tellOf('room.created', nowIso, outbox));
@@ -111,9 +115,9 @@ export const getRoomRoute = route({
   params: RoomParams,
   reply: RoomReply,
   refuses: ['ROOM_NOT_FOUND'],
-  async handle({ params }, { db }) {
+  async handle({ params }, { findRoom }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
-    const room = await findRoom(db, roomId);
+    const room = await findRoom(roomId);
     if (room === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
     return roomOf(room);
   },
@@ -130,12 +134,12 @@ export const updateRoomRoute = route({
   body: UpdateRoomBody,
   reply: RoomReply,
   refuses: ['ROOM_NOT_FOUND'],
-  async handle({ params, body, afterCommit }, { db, accessesChanged }) {
+  async handle({ params, body, afterCommit }, { db, accessesChanged, roomChanged }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     checkUpdate(body);
     const room = await changeRoom(db, roomId, (before) => fieldsAfter(before, body));
     if (room === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
-    if (touchesAccesses(body)) afterCommit(() => accessesChanged(roomId));
+    afterCommit(() => (touchesAccesses(body) ? accessesChanged(roomId) : roomChanged(roomId)));
     return roomOf(room);
   },
 });
@@ -149,11 +153,12 @@ export const deleteRoomRoute = route({
   once: 'transaction',
   params: RoomParams,
   reply: empty(204),
-  async handle({ params, afterCommit }, { db, rooms, nowMs, outbox }) {
+  async handle({ params, afterCommit }, { db, rooms, nowMs, outbox, roomChanged }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const gone = await deleteRoom(db, roomId, tellOf('room.deleted', isoFromMs(nowMs()), outbox));
     if (gone === null) return;
     afterCommit(() => outbox.nudge());
+    afterCommit(() => roomChanged(roomId));
     afterCommit(() => rooms.close(roomId, { at: gone.ownerAt, code: 'ROOM_NOT_FOUND', facts: { roomId } }));
   },
 });
@@ -182,7 +187,7 @@ export const upsertRoomRoute = route({
   params: RoomParams,
   body: UpsertRoomBody,
   reply: RoomReply,
-  async handle({ params, body, afterCommit }, { db, nowMs, outbox, accessesChanged }) {
+  async handle({ params, body, afterCommit }, { db, nowMs, outbox, accessesChanged, roomChanged }) {
     const id = checkRoomId(params.roomId, 'roomId');
     const fields = newRoomOfUpsert(body);
     const nowIso = isoFromMs(nowMs());
@@ -194,7 +199,7 @@ export const upsertRoomRoute = route({
       change: (before) => fieldsAfter(before, body.update, 'update.'),
     });
     afterCommit(() => outbox.nudge());
-    if (touchesAccesses(body.update)) afterCommit(() => accessesChanged(id));
+    afterCommit(() => (touchesAccesses(body.update) ? accessesChanged(id) : roomChanged(id)));
     return roomOf(room);
   },
 });
@@ -210,11 +215,12 @@ export const updateRoomIdRoute = route({
   body: UpdateRoomIdBody,
   reply: RoomReply,
   refuses: ['ROOM_NOT_FOUND', 'ROOM_ALREADY_EXISTS'],
-  async handle({ params, body, afterCommit }, { db, rooms }) {
+  async handle({ params, body, afterCommit }, { db, rooms, roomChanged }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const newRoomId = checkRoomId(body.newRoomId, 'newRoomId');
     if (newRoomId === roomId) throw valueAtKey('newRoomId', 'must differ from the present ID');
     const { value: room, ownerAt } = await renameRoom(db, { roomId, newRoomId });
+    afterCommit(() => roomChanged(roomId));
     afterCommit(() => rooms.close(roomId, { at: ownerAt, code: 'ROOM_ID_CHANGED', facts: { newRoomId } }));
     return roomOf(room);
   },
@@ -231,11 +237,12 @@ export const updateOrganizationRoute = route({
   body: UpdateOrganizationBody,
   reply: RoomReply,
   refuses: ['ROOM_NOT_FOUND'],
-  async handle({ params, body, afterCommit }, { db, rooms }) {
+  async handle({ params, body, afterCommit }, { db, rooms, roomChanged }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const to = checkName(body.toOrganizationId, 'toOrganizationId', NAME_LENGTHS.organizationId);
     const from = checkName(body.fromOrganizationId, 'fromOrganizationId', NAME_LENGTHS.organizationId);
     const { value: room, ownerAt } = await moveRoom(db, { roomId, from, to });
+    afterCommit(() => roomChanged(roomId));
     const facts = { reason: 'The room moved to another organisation.' };
     afterCommit(() => rooms.close(roomId, { at: ownerAt, code: 'KICKED', facts }));
     return roomOf(room);

@@ -11,9 +11,9 @@ import {
   listRooms,
   moveRoom,
   type NewRoom,
+  noteVisits,
   renameRoom,
   roomOf,
-  touchLastConnection,
   upsertRoom,
 } from '../../../src/features/rooms/queries.ts';
 import { filterOf, type Position } from '../../../src/features/rooms/rules.ts';
@@ -86,8 +86,11 @@ describe('one room', () => {
       groupsAccesses: {},
     };
     expect(roomOf(room)).toEqual(expected);
-    await touchLastConnection(db, { roomId: r('shown'), nowIso: isoAt(5) });
-    await touchLastConnection(db, { roomId: r('shown'), nowIso: isoAt(3) });
+    await noteVisits(db, [{ roomId: r('shown'), atIso: isoAt(5) }]);
+    await noteVisits(db, [
+      { roomId: r('shown'), atIso: isoAt(3) },
+      { roomId: r('none'), atIso: isoAt(3) },
+    ]);
     const found = await findRoom(db, r('shown'));
     expect(roomOf(found!)).toEqual({ ...expected, lastConnectionAt: isoAt(5) });
     expect(await findRoom(db, r('none'))).toBeNull();
