@@ -92,6 +92,7 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
       outbox,
       rooms: door,
       nowMs,
+      writer: rooms.writer,
       findRoom: (roomId) => rooms.findRoom(roomId),
       accessesChanged: (roomId) => changes.accessesChanged(roomId),
       roomChanged: (roomId) => changes.roomChanged(roomId),

@@ -9,13 +9,13 @@ import type { Settings } from '../config.ts';
 import { findMissingFiles } from '../features/files/queries.ts';
 import {
   atEntry,
-  createRoomOnEntry,
   findOwnerAddress,
   findRoom,
   findRoomForEntry,
   noteVisits,
   type RoomAtEntry,
   type RoomRow,
+  roomOnEntry,
 } from '../features/rooms/queries.ts';
 import { findSchemaOfStream } from '../features/schemas/queries.ts';
 import { type AdmissionDeps, admit, makeTokenVerifier, tokenKeyFrom, type VerifyToken } from '../features/tokens/queries.ts';
@@ -33,11 +33,13 @@ import type { ServerKeys } from './keys.ts';
 import { LastVisits } from './last-visits.ts';
 import { RoomMemory } from './room-memory.ts';
 import { connectionLimits, roomPolicy } from './room-policy.ts';
+import { RoomWriter } from './room-writer.ts';
 
 export interface Rooms {
   readonly worker: Worker;
   readonly verifyToken: VerifyToken;
   readonly stored: OpenedBlobs;
+  readonly writer: RoomWriter;
   /** As it is now; null when there is none. @throws AppError DATABASE_UNAVAILABLE */
   findRoom(roomId: RoomId): Promise<RoomRow | null>;
   /** Ends what writes for rooms but is not in them; after the worker. */
@@ -87,6 +89,14 @@ export async function startRooms({
     standing: () => standing.worker?.standing ?? null,
     find: (roomId) => findRoom(db, roomId),
   });
+  const writer = new RoomWriter({
+    db,
+    whenMade: (tx, made) =>
+      outbox.add(
+        tx,
+        ...made.flatMap(({ id, pk, createdAt }) => outboxRowsOf({ type: 'room.created', roomId: id, roomPk: pk, at: createdAt })),
+      ),
+  });
   const visits = new LastVisits({
     clock: systemClock,
     log,
@@ -117,7 +127,7 @@ export async function startRooms({
       limits: connectionLimits(settings),
       connectionsMax: settings.CONNECTIONS_MAX,
     },
-    admit: admission({ db, outbox, verifyToken, publicKey: keys.publicKey, memory, visits }),
+    admit: admission({ db, outbox, writer, verifyToken, publicKey: keys.publicKey, memory, visits }),
     ...rest,
   };
   const worker = await whenDatabaseAnswers(() => Worker.start(deps), log).catch(async (error: unknown) => {
@@ -126,12 +136,13 @@ export async function startRooms({
   });
   standing.worker = worker;
   if (isPrivate) await worker.fenceAllOthers();
-  return { worker, verifyToken, stored, findRoom: (roomId) => memory.find(roomId), close };
+  return { worker, verifyToken, stored, writer, findRoom: (roomId) => memory.find(roomId), close };
 }
 
 interface AdmissionParts {
   readonly db: Sql;
   readonly outbox: Outbox;
+  readonly writer: RoomWriter;
   readonly verifyToken: VerifyToken;
   readonly publicKey: string;
   readonly memory: RoomMemory<RoomRow>;
@@ -139,8 +150,7 @@ interface AdmissionParts {
 }
 
 /** Who comes in, or is in and may perhaps stay, checked against the room as it is in the database now. */
-function admission({ db, outbox, memory, visits, ...deps }: AdmissionParts): ConnectionDeps['admit'] {
-  const nowIso = (): string => isoFromMs(systemClock.nowMs());
+function admission({ db, outbox, writer, memory, visits, ...deps }: AdmissionParts): ConnectionDeps['admit'] {
   const findRoom = async (roomId: RoomId): Promise<RoomAtEntry | null> => {
     const room = await memory.find(roomId);
     return room === null ? null : atEntry(room);
@@ -148,12 +158,9 @@ function admission({ db, outbox, memory, visits, ...deps }: AdmissionParts): Con
   return async (target, visit) => {
     if (visit === 'going on') return admit(target, { ...deps, findRoom, createRoom: thereIsNone });
     const createRoom: AdmissionDeps['createRoom'] = async (wanted) => {
-      const at = nowIso();
-      const room = await createRoomOnEntry(db, { ...wanted, nowIso: at }, (tx, { id, pk }) =>
-        outbox.add(tx, ...outboxRowsOf({ type: 'room.created', roomId: id, roomPk: pk, at })),
-      );
+      const { room } = await writer.make(db, roomOnEntry({ ...wanted, nowIso: isoFromMs(systemClock.nowMs()) }));
       outbox.nudge();
-      return room;
+      return atEntry(room);
     };
     const admitted = await admit(target, { ...deps, findRoom, createRoom });
     visits.note(admitted.roomId);

@@ -39,6 +39,9 @@ const LATE_MAX = 1_000;
 
 export class Announcements {
   readonly #deps: AnnouncementsDeps;
+  /** Not told yet; what gathers while others are told is told together. */
+  #fresh: Change[] = [];
+  #isTelling = false;
   /** Those that somebody did not answer for at first; all are told together again. */
   #late: Change[] = [];
   #isRetrying = false;
@@ -53,14 +56,12 @@ export class Announcements {
   }
 
   /** Resolves when every worker has heard of it, or has ended. Never rejects. */
-  async announce(roomId: RoomId): Promise<void> {
+  announce(roomId: RoomId): Promise<void> {
     this.#deps.here.changed(roomId);
     const endMs = this.#deps.clock.monotonicMs() + GIVEN_UP_MS;
-    const told = new Set<WorkerAddress>();
-    if ((await this.#tell([{ roomId, told, endMs, resolve: () => undefined }])).length === 0) return;
-    await new Promise<void>((resolve) => {
-      this.#late.push({ roomId, told, endMs, resolve });
-      void this.#retry();
+    return new Promise<void>((resolve) => {
+      this.#fresh.push({ roomId, told: new Set(), endMs, resolve });
+      void this.#tellFresh();
     });
   }
 
@@ -69,6 +70,17 @@ export class Announcements {
     if (roomIds === null) this.#deps.here.anyMayHaveChanged();
     else for (const roomId of roomIds) this.#deps.here.changed(asRoomId(roomId));
     return null;
+  }
+
+  async #tellFresh(): Promise<void> {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    while (this.#fresh.length > 0) {
+      const left = await this.#tell(asOneIfMany(this.#fresh.splice(0), this.#deps.clock.monotonicMs() + GIVEN_UP_MS));
+      this.#late.push(...left);
+      if (left.length > 0) void this.#retry();
+    }
+    this.#isTelling = false; // in the turn of the last look, so none falls between
   }
 
   async #retry(): Promise<void> {

@@ -32,5 +32,7 @@ test('[AX8] a change of a room that one worker has acknowledged is what every ot
   await ask('POST', '', { id, defaultAccesses: [], metadata: { again: 'yes' } });
   expect((await ask('GET', path)).json.metadata).toEqual({ again: 'yes' });
   await ask('POST', `${path}/update-room-id`, { newRoomId: `${id}:renamed` });
-  expect([(await ask('GET', path)).status, (await ask('GET', `${path}${encodeURIComponent(':renamed')}`)).status]).toEqual([404, 200]);
+  expect([(await ask('GET', path)).status, (await ask('GET', `${path}${encodeURIComponent(':renamed')}`)).status]).toEqual([
+    404, 200,
+  ]);
 });

@@ -10,11 +10,11 @@ import { outboxRowsOf } from '../../protocol/app-events.ts';
 import { checkName, checkRoomId, NAME_LENGTHS } from '../../protocol/names.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 import {
-  changeRoom,
   deleteRoom,
-  findOrCreateRoom,
+  type Found,
   listRooms,
   moveRoom,
+  type NewRoom,
   type RoomRow,
   renameRoom,
   roomOf,
@@ -36,6 +36,7 @@ import {
   CreateQuery,
   CreateRoomBody,
   ListQuery,
+  type RoomFields,
   RoomPage,
   RoomParams,
   RoomReply,
@@ -45,11 +46,23 @@ import {
   UpsertRoomBody,
 } from './shapes.ts';
 
+/** @param db where others write, too, or a transaction, in which it then happens alone */
+export interface RoomWrites {
+  /** The room of this id, made with these fields if there was none. */
+  make(db: Sql, room: NewRoom): Promise<Found>;
+  /**
+   * Replaces the fields of a room by what `change` makes of them; `change` may be asked twice. Null when there is no such room. A throw of `change`
+   * is thrown on, and nothing has changed.
+   */
+  change(db: Sql, roomId: RoomId, change: (room: RoomRow) => RoomFields): Promise<RoomRow | null>;
+}
+
 export interface RoomsDeps {
   readonly db: Sql;
   readonly rooms: RoomDoor;
   readonly outbox: Outbox;
   nowMs(): number;
+  readonly writer: RoomWrites;
   /** The room as it is now; null when there is none. @throws AppError DATABASE_UNAVAILABLE */
   findRoom(roomId: RoomId): Promise<RoomRow | null>;
   /** Called once a change of accesses has committed: sessions that entered by them must be looked at again. */
@@ -93,13 +106,13 @@ export const createRoomRoute = route({
   body: CreateRoomBody,
   reply: RoomReply,
   refuses: ['ROOM_ALREADY_EXISTS'],
-  async handle({ query, body, afterCommit }, { db, nowMs, outbox, findRoom }) {
+  async handle({ query, body, afterCommit }, { db, nowMs, outbox, findRoom, writer }) {
     const id = checkRoomId(body.id, 'id');
     const fields = fieldsOfNew(body);
     const known = query.idempotent === true ? await findRoom(id) : null; // most idempotent creations find the room: a read is cheaper
     if (known !== null) return roomOf(known);
     const nowIso = isoFromMs(nowMs());
-    const { room, isNew } = await findOrCreateRoom(db, { id, nowIso, ...fields }, tellOf('room.created', nowIso, outbox));
+    const { room, isNew } = await writer.make(db, { id, nowIso, ...fields });
     if (!isNew && query.idempotent !== true) throw new AppError('ROOM_ALREADY_EXISTS', { roomId: id });
     afterCommit(() => outbox.nudge());
     return roomOf(room);
@@ -134,10 +147,10 @@ export const updateRoomRoute = route({
   body: UpdateRoomBody,
   reply: RoomReply,
   refuses: ['ROOM_NOT_FOUND'],
-  async handle({ params, body, afterCommit }, { db, accessesChanged, roomChanged }) {
+  async handle({ params, body, afterCommit }, { db, accessesChanged, roomChanged, writer }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     checkUpdate(body);
-    const room = await changeRoom(db, roomId, (before) => fieldsAfter(before, body));
+    const room = await writer.change(db, roomId, (before) => fieldsAfter(before, body));
     if (room === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
     afterCommit(() => (touchesAccesses(body) ? accessesChanged(roomId) : roomChanged(roomId)));
     return roomOf(room);

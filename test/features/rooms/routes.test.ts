@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { RoomWriter } from '../../../src/app/room-writer.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { RoomId } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
@@ -6,6 +7,7 @@ import { findRoom } from '../../../src/features/rooms/queries.ts';
 import { roomRoutes } from '../../../src/features/rooms/routes.ts';
 import type { Sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlOutbox } from '../../../src/kernel/persistence/sql-outbox.ts';
+import { outboxRowsOf } from '../../../src/protocol/app-events.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { aDoor, type Call, callerOf, type RecordingDoor, refused } from '../call.ts';
 
@@ -33,8 +35,20 @@ const partsOf = (over: Sql) => ({
   db: over,
   outbox: outboxOf(over),
   rooms: door,
+  writer: aWriter(over),
   findRoom: (roomId: RoomId) => findRoom(over, roomId),
 });
+const aWriter = (over: Sql) =>
+  new RoomWriter({
+    db: over,
+    whenMade: (tx, rooms) =>
+      outboxOf(over).add(
+        tx,
+        ...rooms.flatMap(({ id, pk, createdAt }) =>
+          outboxRowsOf({ type: 'room.created', roomId: id, roomPk: pk, at: createdAt }),
+        ),
+      ),
+  });
 
 const outboxOf = (over: Sql) => new SqlOutbox({ db: over, clock: systemClock, log: silentLog });
 const freshId = () => `room-${++made}`;
