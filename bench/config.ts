@@ -57,8 +57,8 @@ export const IDLE = {
   rooms: 100,
   /** In each room; with those before them at most as many as a room takes. */
   connections: 50,
-  /** In each room before memory is read for the first time. */
-  warmConnections: 5,
+  /** In each room before memory is read for the first time: they take what the process had left over. */
+  warmConnections: 25,
 } as const;
 
 export const STORM = {

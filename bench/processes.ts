@@ -25,16 +25,17 @@ export interface Started {
 
 const OUTPUT_CHARACTERS_MAX = 4_000;
 const NODE = [process.execPath, '--expose-gc', '--import', new URL('./servers/collect-garbage.mjs', import.meta.url).href];
-const RUNNERS: Readonly<Record<Start['language'], readonly string[]>> = {
-  ts: [...NODE, '--import', 'tsx'],
-  js: NODE,
-  program: [],
-};
 const living = new Set<Started>();
 let stopping = false;
 
 /** False on a machine without `taskset`: then the system places the processes, and the figures scatter more. */
 export const canPin = spawnSync('taskset', ['-c', '0', 'true']).status === 0;
+
+const RUNNERS: Readonly<Record<Start['language'], readonly string[]>> = {
+  ts: [...NODE, '--import', 'tsx'],
+  js: NODE,
+  program: canPin ? ['setpriv', '--pdeathsig', 'KILL'] : [], // without a channel it would not hear of our end
+};
 
 /** @throws an Error when the bench is being stopped. */
 export function start(script: URL, { core, env, language, args: said = [] }: Start): Started {

@@ -28,8 +28,8 @@ interface Request {
   readonly prepare?: (trial: Trial) => Promise<void>;
 }
 
-const openDocument = ({ server: { secretKey }, address }: Trial): Promise<void> =>
-  ask(address, { method: 'POST', path: `${ROOM}/storage`, body: documentOf(REST.documentNodes), secretKey });
+const openDocument = ({ server: { secretKey, storageTypeKey }, address }: Trial): Promise<void> =>
+  ask(address, { method: 'POST', path: `${ROOM}/storage`, body: documentOf(REST.documentNodes, storageTypeKey), secretKey });
 
 const REQUESTS: readonly Request[] = [
   { name: 'get room', method: 'GET', path: ROOM },

@@ -49,6 +49,8 @@ export interface Server {
   readonly yjsEcho?: 'echoed' | 'not echoed';
   /** When it is another than that of `KEYS`. */
   readonly secretKey?: string;
+  /** The key under which a node of Storage says over REST what it is, when it is another than ours. */
+  readonly storageTypeKey?: string;
   /** Whether it collects its garbage when asked (see `memory.ts`), as all do that run on Node. */
   readonly garbage?: 'collected when asked' | 'left to itself';
 }

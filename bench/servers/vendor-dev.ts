@@ -3,6 +3,9 @@
  *
  * It passes Yjs on in messages of the SDK's protocol, and a document's updates to live clients only up to the thousandth.
  */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { CORES } from '../config.ts';
 import { start, stop } from '../processes.ts';
 import { installPeers, peerFile } from './peer-packages.ts';
@@ -33,14 +36,18 @@ export const vendorDev: Server = {
   dialect: () => ({ format: 'text', greeting: [], toWire, fromWire }),
   yjsEcho: 'echoed',
   secretKey: KEYS.secretKey,
+  storageTypeKey: 'liveblocksType',
   garbage: 'left to itself',
 };
 
 async function startServer(): Promise<Running> {
   installPeers('vendor');
   const port = await freePort();
+  const folder = await mkdtemp(join(tmpdir(), 'atrium-bench-')); // its throwaway directory, which it leaves behind
+  const removeData = (): Promise<void> => rm(folder, { recursive: true, force: true });
   const started = start(peerFile(`vendor/node_modules/@oven/bun-linux-${process.arch}/bin/bun`), {
     core: CORES.server,
+    env: { TMPDIR: folder },
     language: 'program',
     args: [
       peerFile('vendor/node_modules/.bin/liveblocks').pathname,
@@ -48,8 +55,11 @@ async function startServer(): Promise<Running> {
     ],
   });
   const address: Address = { port, pid: started.pid };
-  await untilServing(started, address, '/health');
-  return { ...address, output: started.output, stop: () => stop(started) };
+  await untilServing(started, address, '/health').catch(async (error: unknown) => {
+    await removeData();
+    throw error;
+  });
+  return { ...address, output: started.output, stop: () => stop(started).then(removeData) };
 }
 
 function toWire(frame: Buffer): Buffer {

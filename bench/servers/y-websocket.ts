@@ -18,8 +18,8 @@ export const yWebsocket: Server = {
 async function startServer(): Promise<Running> {
   installPeers('.');
   const port = await freePort();
-  const script = peerFile('node_modules/@y/websocket-server/src/server.js');
-  const started = start(script, { core: CORES.server, env: { HOST, PORT: String(port) }, language: 'js' });
+  const env = { HOST, PORT: String(port) };
+  const started = start(peerFile('y-websocket.mjs'), { core: CORES.server, env, language: 'js' });
   const address: Address = { port, pid: started.pid };
   await untilServing(started, address, '/');
   return { ...address, output: started.output, stop: () => stop(started) };
