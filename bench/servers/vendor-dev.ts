@@ -13,6 +13,8 @@ import { type Address, ask, freePort, HOST, type Running, type Server, untilServ
 
 /** The keys that it takes, and no others. */
 const KEYS = { secretKey: 'sk_localdev', publicKey: 'pk_localdev' } as const;
+/** As Bun names its builds. */
+const MACHINE = process.arch === 'arm64' ? 'aarch64' : process.arch;
 /** Frames of y-websocket: sync, and of which kind. */
 const STEP_1 = Buffer.from([0, 0]);
 const STEP_2 = Buffer.from([0, 1]);
@@ -45,7 +47,7 @@ async function startServer(): Promise<Running> {
   const port = await freePort();
   const folder = await mkdtemp(join(tmpdir(), 'atrium-bench-')); // its throwaway directory, which it leaves behind
   const removeData = (): Promise<void> => rm(folder, { recursive: true, force: true });
-  const started = start(peerFile(`vendor/node_modules/@oven/bun-linux-${process.arch}/bin/bun`), {
+  const started = start(peerFile(`vendor/node_modules/@oven/bun-linux-${MACHINE}/bin/bun`), {
     core: CORES.server,
     env: { TMPDIR: folder },
     language: 'program',
