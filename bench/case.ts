@@ -10,9 +10,11 @@ export interface Case {
   readonly name: string;
   readonly question: string;
   /** What the counts count. */
-  readonly unit: 'deliveries' | 'ops' | 'requests';
-  /** The first is the one in question, the others are compared with. */
-  readonly servers: readonly Server[];
+  readonly unit: 'deliveries' | 'ops' | 'requests' | 'connections';
+  /** Servers of ours, which are in question. */
+  readonly subjects: readonly Server[];
+  /** What each of them is compared with. */
+  readonly peers: readonly Server[];
   readonly variants: readonly Variant[];
   readonly metrics: readonly Metric[];
   /** Predictions as numbers; RESULTS.md says which held. */
@@ -23,6 +25,13 @@ export interface Variant {
   readonly name: string;
   /** Runs in the load process. @throws an Error when the load could not be made at all. */
   readonly load: (trial: Trial) => Promise<Outcome>;
+  /** Names of servers of the case that this variant is not put to. */
+  readonly notFor?: readonly string[];
+}
+
+/** The servers that a variant is put to, ours first. */
+export function serversOf({ subjects, peers }: Case, { notFor = [] }: Variant): Server[] {
+  return [...subjects, ...peers].filter(({ name }) => !notFor.includes(name));
 }
 
 /** One run: one variant against one fresh server. */
@@ -41,10 +50,20 @@ export interface Outcome {
   readonly problems: readonly string[];
 }
 
-/** The first server's `metric` as a multiple of that of `against`. */
+/** The `metric` of a server of ours as a multiple of that of `against`. */
 export interface Target {
   readonly variant: string;
   readonly metric: Metric;
   readonly against: string;
   readonly limit: { readonly atMost: number } | { readonly atLeast: number };
+}
+
+/** The same metric of a variant against several peers, by name: at most, or at least, so many times theirs. */
+export function targetsFor(
+  { variant, metric }: Pick<Target, 'variant' | 'metric'>,
+  limits: { readonly atMost: Readonly<Record<string, number>> } | { readonly atLeast: Readonly<Record<string, number>> },
+): Target[] {
+  if ('atMost' in limits)
+    return Object.entries(limits.atMost).map(([against, atMost]) => ({ variant, metric, against, limit: { atMost } }));
+  return Object.entries(limits.atLeast).map(([against, atLeast]) => ({ variant, metric, against, limit: { atLeast } }));
 }

@@ -1,5 +1,6 @@
 /** CPU time as Linux counts it: of a server, of the processes it started, of this process, of the whole machine. */
 import { readdirSync, readFileSync } from 'node:fs';
+import type { Address } from './servers/server.ts';
 
 /** Ticks a second in `/proc`: USER_HZ, 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
@@ -7,7 +8,7 @@ const TICKS_PER_SECOND = 100;
 /** All in CPU seconds since some moment in the past. */
 export interface CpuTimes {
   readonly server: number;
-  /** Processes below the server, such as its private Postgres, those that have ended included. */
+  /** Processes below the server, such as its private Postgres, and stores beside it; those that have ended included. */
   readonly helpers: number;
   readonly load: number;
   /** All cores, idle time left out; time that the hypervisor gave to others counts as busy. */
@@ -15,12 +16,12 @@ export interface CpuTimes {
 }
 
 /** Takes about a millisecond: read outside the measured window. @throws an Error where there is no `/proc`, or the server has ended. */
-export function readCpu(serverPid: number): CpuTimes {
+export function readCpu({ pid: serverPid, storesPid }: Pick<Address, 'pid' | 'storesPid'>): CpuTimes {
   const own = process.cpuUsage();
-  const helpers = descendantsOf(serverPid).reduce((sum, pid) => sum + secondsOf(pid) + endedChildrenOf(pid), 0);
+  const helpers = [...descendantsOf(serverPid), ...(storesPid === undefined ? [] : [storesPid, ...descendantsOf(storesPid)])];
   return {
     server: secondsOf(serverPid),
-    helpers: helpers + endedChildrenOf(serverPid),
+    helpers: helpers.reduce((sum, pid) => sum + secondsOf(pid) + endedChildrenOf(pid), 0) + endedChildrenOf(serverPid),
     load: (own.user + own.system) / 1e6,
     machine: machineSeconds(),
   };

@@ -2,10 +2,13 @@
 
 export const METRICS = {
   cpuPerMillion: { title: 'server CPU s per 1M', digits: 2, compared: true },
-  helperCpuPerMillion: { title: 'Postgres CPU s per 1M', digits: 2, compared: false },
+  helperCpuPerMillion: { title: 'stores CPU s per 1M', digits: 2, compared: false },
   p50Ms: { title: 'p50 ms', digits: 2, compared: true },
   p99Ms: { title: 'p99 ms', digits: 2, compared: true },
   perSecond: { title: 'per second', digits: 0, compared: true },
+  /** Memory of the server that the rooms of a case added, with those who are in them. */
+  kbPerRoom: { title: 'KB per room', digits: 1, compared: true },
+  kbPerConnection: { title: 'KB per connection', digits: 1, compared: true },
   /** Share of what had to arrive that did. */
   completeness: { title: 'complete', digits: 4, compared: false },
   /** CPU seconds of the load process per second. */

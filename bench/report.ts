@@ -1,5 +1,5 @@
 /** Records → RESULTS.md: medians with their spread, ratios, and which predictions held. Text in, text out. */
-import type { Case, Target } from './case.ts';
+import { type Case, serversOf, type Target, type Variant } from './case.ts';
 import { RUN } from './config.ts';
 import { METRICS, type Metric, type Summary, summaryOf } from './metrics.ts';
 import type { CaseRecord, Circumstances, Run } from './record.ts';
@@ -18,7 +18,7 @@ export function resultsPage(entries: readonly { readonly theCase: Case; readonly
 }
 
 function section(theCase: Case, { circumstances, rounds, seconds, runs }: CaseRecord): string {
-  const { name, question, metrics, variants, targets } = theCase;
+  const { name, question, variants } = theCase;
   return [
     `## ${name}`,
     '',
@@ -26,11 +26,8 @@ function section(theCase: Case, { circumstances, rounds, seconds, runs }: CaseRe
     '',
     `_${whereOf(circumstances)}; ${rounds} × ${seconds} s_`,
     '',
-    row(['', ...metrics.map((metric) => titleOf(metric, theCase))]),
-    row(['---', ...metrics.map(() => '---:')]),
-    ...variants.flatMap((variant) => rowsOf(theCase, variant.name, runs)),
-    '',
-    ...targets.map((target) => verdict(theCase, target, runs)),
+    ...variants.flatMap((variant) => tableOf(theCase, variant, runs)),
+    ...verdictsOf(theCase, runs),
     ...problemsIn(runs),
     '',
   ].join('\n');
@@ -48,31 +45,57 @@ function titleOf(metric: Metric, { unit }: Case): string {
   return metric === 'perSecond' ? `${unit} ${title}` : title;
 }
 
-/** One row per server, then one ratio per server that is compared with. */
-function rowsOf({ servers, metrics }: Case, variant: string, runs: readonly Run[]): string[] {
-  const rows = servers.map(({ name }) => {
-    const own = runsOf(runs, variant, name);
-    return row([`${variant}: ${name}${marksOf(own)}`, ...metrics.map((metric) => cell(metric, summaryIn(own, metric)))]);
-  });
-  const [mine, ...others] = servers.map(({ name }) => ({ name, runs: runsOf(runs, variant, name) }));
-  const ratios = others.map((other) => {
-    const ratioOf = (metric: Metric): string => (METRICS[metric].compared ? times(ratio(metric, mine!.runs, other.runs)) : '');
-    return row([`÷ ${other.name}`, ...metrics.map(ratioOf)]);
-  });
-  return [...rows, ...ratios];
+/** One row per server that ran, then one ratio per server of ours and peer. */
+function tableOf(theCase: Case, variant: Variant, runs: readonly Run[]): string[] {
+  const { subjects, metrics } = theCase;
+  const all = serversOf(theCase, variant)
+    .map((server) => ({ server, own: runsOf(runs, variant.name, server.name) }))
+    .filter(({ own }) => own.length > 0);
+  const [ours, theirs] = [true, false].map((isOurs) => all.filter(({ server }) => subjects.includes(server) === isOurs));
+  const ratios = ours!.flatMap((mine) =>
+    theirs!.map((other) => {
+      const ratioOf = (metric: Metric): string => (METRICS[metric].compared ? times(ratio(metric, mine.own, other.own)) : '');
+      return row([`${mine.server.name} ÷ ${other.server.name}`, ...metrics.map(ratioOf)]);
+    }),
+  );
+  return [
+    `**${variant.name}**`,
+    '',
+    row(['', ...metrics.map((metric) => titleOf(metric, theCase))]),
+    row(['---', ...metrics.map(() => '---:')]),
+    ...all.map(({ server, own }) =>
+      row([`${server.name}${marksOf(own)}`, ...metrics.map((metric) => cell(metric, summaryIn(own, metric)))]),
+    ),
+    ...ratios,
+    '',
+  ];
 }
 
 function marksOf(runs: readonly Run[]): string {
   return (isOver(runs, 'loadBusy', RUN.loadBusyMax) ? ' †' : '') + (isOver(runs, 'othersBusy', RUN.othersBusyMax) ? ' ‡' : '');
 }
 
-function verdict({ servers }: Case, { variant, metric, against, limit }: Target, runs: readonly Run[]): string {
-  const [mine, theirs] = [runsOf(runs, variant, servers[0]!.name), runsOf(runs, variant, against)];
+/** What was predicted, a row each, and what came of it, a column for each server of ours. */
+function verdictsOf({ subjects, targets }: Case, runs: readonly Run[]): string[] {
+  const ran = subjects.filter(({ name }) => runs.some(({ server }) => server === name));
+  return [
+    row(['prediction', 'against', 'predicted', ...ran.map(({ name }) => name)]),
+    row(['---', '---', '---:', ...ran.map(() => '---:')]),
+    ...targets.map((target) => {
+      const { variant, metric, against, limit } = target;
+      const wanted = 'atMost' in limit ? `≤ ${limit.atMost}×` : `≥ ${limit.atLeast}×`;
+      const found = ran.map(({ name }) => verdict(target, runsOf(runs, variant, name), runsOf(runs, variant, against)));
+      return row([`${variant}: ${METRICS[metric].title}`, against, wanted, ...found]);
+    }),
+    '',
+  ];
+}
+
+function verdict({ metric, limit }: Target, mine: readonly Run[], theirs: readonly Run[]): string {
   const measured = ratio(metric, mine, theirs);
-  const holds = measured !== null && ('atMost' in limit ? measured <= limit.atMost : measured >= limit.atLeast);
-  const wanted = 'atMost' in limit ? `≤ ${limit.atMost}×` : `≥ ${limit.atLeast}×`;
-  const marks = marksOf([...mine, ...theirs]);
-  return `- ${variant}, ${METRICS[metric].title}: ${times(measured)} ${against}, predicted ${wanted}: **${holds ? 'holds' : 'missed'}**${marks}`;
+  if (measured === null) return '–';
+  const holds = 'atMost' in limit ? measured <= limit.atMost : measured >= limit.atLeast;
+  return `${times(measured)} ${holds ? 'holds' : '**missed**'}${marksOf([...mine, ...theirs])}`;
 }
 
 function problemsIn(runs: readonly Run[]): string[] {

@@ -6,10 +6,11 @@
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import type { Case, Outcome, Variant } from './case.ts';
+import { type Case, type Outcome, serversOf, type Variant } from './case.ts';
 import { CORES, RUN } from './config.ts';
 import { CASES } from './load/cases.ts';
 import type { Job, Report } from './load/process.ts';
+import { METRICS } from './metrics.ts';
 import { isStopping, start, stop, stopAll } from './processes.ts';
 import { circumstances, keep, type Run, recall } from './record.ts';
 import { resultsPage } from './report.ts';
@@ -23,16 +24,19 @@ interface Plan {
   readonly cases: readonly Case[];
   readonly rounds: number;
   readonly seconds: number;
+  /** Names of the servers that take part; empty for all. */
+  readonly only: readonly string[];
 }
 
 /**
- * `[--case NAME]… [--rounds N] [--seconds S] [--list] [--verify]`; without `--case` the load is checked first, then all cases run.
+ * `[--case NAME]… [--server NAME]… [--rounds N] [--seconds S] [--list] [--verify]`; without `--case` the load is checked first, then all cases run.
  * @throws an Error naming the option that is wrong.
  */
 function readArguments(): Plan & { readonly does: 'list' | 'verify' | 'run' | 'verify and run' } {
   const { values } = parseArgs({
     options: {
       case: { type: 'string', multiple: true, default: [] },
+      server: { type: 'string', multiple: true, default: [] },
       rounds: { type: 'string', default: String(RUN.rounds) },
       seconds: { type: 'string', default: String(RUN.seconds) },
       list: { type: 'boolean', default: false },
@@ -43,7 +47,7 @@ function readArguments(): Plan & { readonly does: 'list' | 'verify' | 'run' | 'v
   const does = values.list ? 'list' : values.verify ? 'verify' : values.case.length > 0 ? 'run' : 'verify and run';
   const rounds = atLeastOne(values.rounds, '--rounds');
   if (!Number.isInteger(rounds)) throw new Error('--rounds takes a whole number');
-  return { cases, rounds, seconds: atLeastOne(values.seconds, '--seconds'), does };
+  return { cases, rounds, seconds: atLeastOne(values.seconds, '--seconds'), only: values.server.map(serverNamed), does };
 }
 
 function caseNamed(name: string): Case {
@@ -53,6 +57,12 @@ function caseNamed(name: string): Case {
   return theCase;
 }
 
+function serverNamed(name: string): string {
+  const known = [...new Set(CASES.flatMap(({ subjects, peers }) => [...subjects, ...peers]).map((server) => server.name))];
+  if (!known.includes(name)) throw new Error(`there is no server ${name}; there are ${known.join(', ')}`);
+  return name;
+}
+
 function atLeastOne(text: string, option: string): number {
   const value = Number(text);
   if (!(value >= 1 && Number.isFinite(value))) throw new Error(`${option} takes a number of at least 1, not ${text}`);
@@ -60,13 +70,13 @@ function atLeastOne(text: string, option: string): number {
 }
 
 /** Runs the cases one after the other; one that fails leaves its old results in place. Resolves with the number of failures. */
-async function runAll({ cases, rounds, seconds }: Plan): Promise<number> {
+async function runAll({ cases, rounds, seconds, only }: Plan): Promise<number> {
   let failures = 0;
   for (const theCase of cases) {
     try {
       const about = circumstances();
-      const runs = await runCase(theCase, { rounds, seconds });
-      keep({ caseName: theCase.name, seconds, rounds, circumstances: about, runs });
+      const runs = await runCase(theCase, { rounds, seconds, only });
+      if (runs.length > 0) keep({ caseName: theCase.name, seconds, rounds, circumstances: about, runs });
     } catch (error) {
       if (isStopping()) throw error;
       failures += 1;
@@ -81,14 +91,15 @@ async function runAll({ cases, rounds, seconds }: Plan): Promise<number> {
   return failures;
 }
 
-async function runCase(theCase: Case, { rounds, seconds }: Pick<Plan, 'rounds' | 'seconds'>): Promise<Run[]> {
+async function runCase(theCase: Case, { rounds, seconds, only }: Omit<Plan, 'cases'>): Promise<Run[]> {
   const runs: Run[] = [];
   for (let round = 1; round <= rounds; round += 1) {
     for (const variant of theCase.variants) {
-      for (const server of rotated(theCase.servers, round)) {
+      const servers = serversOf(theCase, variant).filter(({ name }) => only.length === 0 || only.includes(name));
+      for (const server of rotated(servers, round)) {
         const outcome = await runOnce({ theCase, variant, server, seconds });
         runs.push({ round, variant: variant.name, server: server.name, ...outcome });
-        console.log(`${theCase.name} ${round}/${rounds}  ${variant.name}  ${server.name}  ${inShort(outcome)}`);
+        console.log(`${theCase.name} ${round}/${rounds}  ${variant.name}  ${server.name}  ${inShort(theCase, outcome)}`);
       }
     }
   }
@@ -112,7 +123,8 @@ async function runOnce({ theCase, variant, server, seconds }: Turn): Promise<Out
   const names = { caseName: theCase.name, variantName: variant.name, serverName: server.name };
   const running = await server.start();
   try {
-    const address = { port: running.port, pid: running.pid };
+    const { port, pid, storesPid } = running;
+    const address = { port, pid, ...(storesPid !== undefined && { storesPid }) };
     return await askForLoad({ ...names, address, seconds, warmupSeconds: RUN.warmupSeconds });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -139,15 +151,15 @@ async function askForLoad(job: Job): Promise<Outcome> {
   }
 }
 
-function inShort({ values, problems }: Outcome): string {
-  const { cpuPerMillion = 0, p50Ms = 0, p99Ms = 0, perSecond = 0, loadBusy = 0 } = values;
-  const figures = `${perSecond.toFixed(0)}/s  p50 ${p50Ms.toFixed(2)} ms  p99 ${p99Ms.toFixed(2)} ms  CPU ${cpuPerMillion.toFixed(1)} s per 1M  load ${(loadBusy * 100).toFixed(0)} %`;
-  return [figures, ...problems].join('  ! ');
+function inShort({ metrics }: Case, { values, problems }: Outcome): string {
+  const figures = metrics.map((metric) => `${METRICS[metric].title} ${(values[metric] ?? 0).toFixed(METRICS[metric].digits)}`);
+  return [figures.join(', '), ...problems].join('  ! ');
 }
 
 function list(): number {
-  for (const { name, question, variants } of CASES) {
-    console.log(`${name}: ${question}\n  ${variants.map((variant) => variant.name).join('; ')}`);
+  for (const { name, question, variants, subjects, peers } of CASES) {
+    const servers = [...subjects, ...peers].map((server) => server.name);
+    console.log(`${name}: ${question}\n  ${variants.map((variant) => variant.name).join('; ')}\n  on ${servers.join(', ')}`);
   }
   return 0;
 }

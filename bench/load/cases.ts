@@ -1,8 +1,23 @@
 /** All cases, in the order in which they run and are reported. */
 import type { Case } from '../case.ts';
+import { connectStorm } from './connect-storm.ts';
 import { fanoutYjs } from './fanout-yjs.ts';
+import { idle } from './idle.ts';
 import { presenceSdk } from './presence-sdk.ts';
+import { presenceYjs } from './presence-yjs.ts';
 import { rest } from './rest.ts';
+import { rooms1000 } from './rooms-1000.ts';
+import { saturation } from './saturation.ts';
 import { storageOps } from './storage-ops.ts';
 
-export const CASES: readonly Case[] = [fanoutYjs, presenceSdk, storageOps, rest];
+export const CASES: readonly Case[] = [
+  fanoutYjs,
+  saturation,
+  presenceYjs,
+  presenceSdk,
+  rooms1000,
+  idle,
+  connectStorm,
+  storageOps,
+  rest,
+];

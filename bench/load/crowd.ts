@@ -3,11 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import type { Trial } from '../case.ts';
 import { ENTER_MS_MAX } from '../config.ts';
-import type { Door } from '../servers/server.ts';
+import type { Dialect, Door } from '../servers/server.ts';
 
 /** Sockets opened at a time: more would wait in the system's queue and time out there. */
 const ENTERING_MAX = 25;
 const TEXT = { binary: false } as const;
+
+type Place = Pick<Trial, 'server' | 'address'>;
 
 export interface Entry {
   readonly door: Door;
@@ -17,6 +19,8 @@ export interface Entry {
   readonly hello?: Buffer;
   /** Whether this frame tells a client that it is in the room. */
   readonly isWelcome: (frame: Buffer) => boolean;
+  /** Whether it is all that a client asked for on entering; when absent, the welcome is. */
+  readonly isComplete?: (frame: Buffer) => boolean;
   /** Gets every frame, the welcome included. */
   readonly receive: (client: number, frame: Buffer) => void;
 }
@@ -28,28 +32,31 @@ export class Crowd {
   readonly welcomes: Buffer[] = [];
   readonly #sockets: WebSocket[] = [];
   readonly #entry: Entry;
+  readonly #url: string;
+  readonly #dialect: Dialect | null;
   #isLeaving = false;
 
-  private constructor(entry: Entry) {
+  /** Nobody is in the room yet, which must be there. */
+  constructor({ server, address }: Place, entry: Entry) {
     this.#entry = entry;
+    this.#url = server.url(address, entry.door, entry.roomId);
+    this.#dialect = (entry.door === 'yjs' && server.dialect?.(entry.roomId)) || null;
   }
 
   /** Makes the room and enters it with all clients. @throws an Error when one of them does not get in. */
-  static async enter({ server, address }: Pick<Trial, 'server' | 'address'>, entry: Entry): Promise<Crowd> {
-    await server.openRoom(address, entry.roomId);
-    const url = server.url(address, entry.door, entry.roomId);
-    const crowd = new Crowd(entry);
+  static async enter(place: Place, entry: Entry): Promise<Crowd> {
+    await place.server.openRoom(place.address, entry.roomId);
+    const crowd = new Crowd(place, entry);
     for (let first = 0; first < entry.clients; first += ENTERING_MAX) {
       const count = Math.min(ENTERING_MAX, entry.clients - first);
-      await crowd.#within(Promise.all(Array.from({ length: count }, (_, index) => crowd.#enter(first + index, url))));
+      await crowd.#within(Promise.all(Array.from({ length: count }, (_, index) => crowd.admit(first + index))));
     }
     return crowd;
   }
 
   /** Sends a frame made before: as text to an SDK's server, else as bytes. */
   send(client: number, frame: Buffer): void {
-    if (this.#entry.door === 'sdk') this.#sockets[client]!.send(frame, TEXT);
-    else this.#sockets[client]!.send(frame);
+    this.#say(client, this.#dialect === null ? frame : this.#dialect.toWire(frame));
   }
 
   leave(): void {
@@ -57,15 +64,23 @@ export class Crowd {
     for (const socket of this.#sockets) socket.terminate();
   }
 
-  #enter(client: number, url: string): Promise<void> {
-    const { hello, isWelcome, receive } = this.#entry;
-    const socket = new WebSocket(url, { perMessageDeflate: false, skipUTF8Validation: true });
+  /** One client enters. Rejects when it does not get in. */
+  admit(client: number): Promise<void> {
+    const { hello, isWelcome, isComplete = isWelcome, receive } = this.#entry;
+    const socket = new WebSocket(this.#url, { perMessageDeflate: false, skipUTF8Validation: true });
     this.#sockets[client] = socket;
+    let isWaiting = true;
     return new Promise((resolve, reject) => {
-      socket.on('open', () => hello !== undefined && this.send(client, hello));
-      socket.on('message', (frame: Buffer) => {
-        if (this.welcomes[client] === undefined && isWelcome(frame)) {
-          this.welcomes[client] = frame;
+      socket.on('open', () => {
+        for (const frame of this.#dialect?.greeting ?? []) this.#say(client, frame);
+        if (hello !== undefined) this.send(client, hello);
+      });
+      socket.on('message', (said: Buffer) => {
+        const frame = this.#dialect === null ? said : this.#dialect.fromWire(said);
+        if (frame === null) return;
+        if (this.welcomes[client] === undefined && isWelcome(frame)) this.welcomes[client] = frame;
+        if (isWaiting && isComplete(frame)) {
+          isWaiting = false;
           resolve();
         }
         receive(client, frame);
@@ -77,6 +92,12 @@ export class Crowd {
         reject(new Error(this.losses.at(-1)));
       });
     });
+  }
+
+  #say(client: number, frame: Buffer): void {
+    const isText = this.#entry.door === 'sdk' || this.#dialect?.format === 'text';
+    if (isText) this.#sockets[client]!.send(frame, TEXT);
+    else this.#sockets[client]!.send(frame);
   }
 
   async #within(entering: Promise<unknown>): Promise<void> {

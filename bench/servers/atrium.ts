@@ -6,9 +6,9 @@ import { CORES } from '../config.ts';
 import { start, stop } from '../processes.ts';
 import { type Address, ask, freePort, HOST, KEYS, type Running, type Server, untilServing } from './server.ts';
 
-const MAIN = new URL('../../dist/main.js', import.meta.url);
+export const MAIN = new URL('../../dist/main.js', import.meta.url);
 
-const SETTINGS = {
+export const SETTINGS = {
   HOST,
   LOG_LEVEL: 'warn',
   SECRET_KEY: KEYS.secretKey,
@@ -17,9 +17,8 @@ const SETTINGS = {
   MESSAGES_PER_SECOND_MAX: '100000',
 } as const;
 
-export const atrium: Server = {
-  name: 'atrium',
-  start: startAtrium,
+/** How clients use it, however it is started. */
+export const doors: Pick<Server, 'openRoom' | 'url'> = {
   openRoom: (at, roomId) =>
     ask(at, { method: 'POST', path: '/v2/rooms?idempotent=true', body: { id: roomId, defaultAccesses: ['*:write'] } }),
   url: ({ port }, door, roomId) => {
@@ -29,6 +28,8 @@ export const atrium: Server = {
       : `ws://${HOST}:${port}/v8?roomId=${room}&pubkey=${KEYS.publicKey}&version=3.24.2`;
   },
 };
+
+export const atrium: Server = { name: 'atrium', start: startAtrium, ...doors };
 
 async function startAtrium(): Promise<Running> {
   const dataDir = await mkdtemp(join(tmpdir(), 'atrium-bench-'));
