@@ -189,11 +189,14 @@ export const SETTINGS = {
       maximum: 100_000,
     },
   ),
-  SNAPSHOT_AFTER_BYTES: count('Journal bytes of a room after which its state is saved whole.', {
-    default: MIB,
-    minimum: 64 * KIB,
-    maximum: 64 * MIB,
-  }),
+  SNAPSHOT_AFTER_BYTES: count(
+    'Journal bytes of a room after which its state is saved whole. Large rooms wait for more of all three: twice as much at 1 MiB, and so on.',
+    {
+      default: MIB,
+      minimum: 64 * KIB,
+      maximum: 64 * MIB,
+    },
+  ),
   SNAPSHOT_EVERY_SECONDS: count(
     'Longest time a changed room goes without a snapshot. It loses nothing to wait, the journal covers the gap.',
     {

@@ -68,7 +68,8 @@ async function load(deps: LoadRoomDeps, { roomId, onLost, span }: Load): Promise
   span.note({ 'atrium.epoch': epoch, 'atrium.version': room.version, 'atrium.journal_entries': entries.length });
   deps.metrics?.observe('atrium_room_load_seconds', loadMs / 1_000);
   deps.log.debug({ roomId, epoch, version: room.version, entries: entries.length, loadMs }, 'room loaded');
-  const actor = new RoomActor(deps, { room, ground: { stream, epoch, snapshotVersion: snapshot?.version ?? 0 }, onLost });
+  const ground = { stream, epoch, snapshotVersion: snapshot?.version ?? 0, snapshotBytes: snapshot?.bytes.length ?? 0 };
+  const actor = new RoomActor(deps, { room, ground, onLost });
   actor.replayed(replayed);
   actor.tick(deps.clock.nowMs()); // what is in no version yet may have to be, before it changes
   return actor;

@@ -62,6 +62,7 @@ export interface RoomGround {
   readonly epoch: number;
   /** Version of the newest snapshot; 0 when there is none. */
   readonly snapshotVersion: number;
+  readonly snapshotBytes: number;
 }
 
 /** Hashes of Yjs documents are told this long after a change, so that a burst of typing costs one. */

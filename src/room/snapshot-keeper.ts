@@ -1,5 +1,6 @@
 /**
- * Saves a room whole from time to time, so that its next owner has little to replay: after so many changes, bytes of journal, or seconds.
+ * Saves a room whole from time to time, so that its next owner has little to replay: after so many changes, bytes of journal, or seconds, and the
+ * larger the room, the more of each: a large one costs much to encode, and a little more replay is little beside reading it.
  *
  * A snapshot is of a version that is durable, replaces older ones only, and one older stays with the journal that leads on from it: one
  * unreadable blob loses nothing.
@@ -32,6 +33,8 @@ export interface SnapshotKeeperDeps {
  */
 const AGAIN_FIRST_MS = 5_000;
 const AGAIN_MS_MAX = 60_000;
+/** A room of so many bytes waits twice as long as an empty one, of twice as many three times. */
+const PATIENCE_BYTES = 1024 * 1024;
 
 export class SnapshotKeeper {
   readonly #deps: SnapshotKeeperDeps;
@@ -40,11 +43,15 @@ export class SnapshotKeeper {
   #notBeforeMs = 0;
   #failures = 0;
   #bytesSince = 0;
+  /** Of the newest snapshot. */
+  #savedBytes: number;
   #isSaving = false;
 
   constructor(deps: SnapshotKeeperDeps) {
     this.#deps = deps;
-    this.#savedVersion = deps.ground().snapshotVersion;
+    const { snapshotVersion, snapshotBytes } = deps.ground();
+    this.#savedVersion = snapshotVersion;
+    this.#savedBytes = snapshotBytes;
     this.#savedAtMs = deps.clock.nowMs();
   }
 
@@ -52,13 +59,17 @@ export class SnapshotKeeper {
   appended(bytes: number): void {
     this.#bytesSince += bytes;
     const { policy, room } = this.#deps;
-    const changes = room.version - this.#savedVersion;
-    if (changes >= policy.snapshotAfterChanges || this.#bytesSince >= policy.snapshotAfterBytes) this.#take();
+    const changes = (room.version - this.#savedVersion) / this.#patience;
+    if (changes >= policy.snapshotAfterChanges || this.#bytesSince / this.#patience >= policy.snapshotAfterBytes) this.#take();
   }
 
   tick(nowMs: number): void {
     const { policy, room } = this.#deps;
-    if (room.version > this.#savedVersion && nowMs - this.#savedAtMs >= policy.snapshotEveryMs) this.#take();
+    if (room.version > this.#savedVersion && nowMs - this.#savedAtMs >= policy.snapshotEveryMs * this.#patience) this.#take();
+  }
+
+  get #patience(): number {
+    return 1 + Math.floor(this.#savedBytes / PATIENCE_BYTES);
   }
 
   /** The one at the end, when all is durable; without it the next owner replays the journal. Never rejects. */
@@ -97,6 +108,7 @@ export class SnapshotKeeper {
     if (outcome === 'stale') return;
     const previous = this.#savedVersion;
     this.#savedVersion = version;
+    this.#savedBytes = bytes.length;
     if (previous > 0) await journal.trim(stream, previous);
   }
 

@@ -70,7 +70,7 @@ function anActor(policy: Partial<RoomPolicy> = {}) {
         ...policy,
       },
     },
-    { room, ground: { stream: 5, epoch: 3, snapshotVersion: 0 }, onLost: () => (lost += 1) },
+    { room, ground: { stream: 5, epoch: 3, snapshotVersion: 0, snapshotBytes: 0 }, onLost: () => (lost += 1) },
   );
   return { actor, clock, appends, saves, trims, releases, sent, closed, claims, room, lease, lost: () => lost };
 }

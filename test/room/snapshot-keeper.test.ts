@@ -4,6 +4,53 @@ import { SnapshotKeeper } from '../../src/room/snapshot-keeper.ts';
 import { aRoom } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
+test('[SN17] a room whose snapshots are large is saved after more changes, more bytes and more time', async () => {
+  for (const [snapshotBytes, times] of [
+    [0, 1],
+    [1024 * 1024, 2],
+    [9 * 1024 * 1024, 10],
+  ] as const) {
+    const clock = manualClock();
+    const room = aRoom();
+    const saved: number[] = [];
+    const keeper = new SnapshotKeeper({
+      ...{ room, clock, log: silentLog },
+      ground: () => ({ stream: 1, epoch: 1, snapshotVersion: 0, snapshotBytes }),
+      snapshots: {
+        load: async () => null,
+        async save({ version }) {
+          saved.push(version);
+          return 'stale';
+        },
+      },
+      journal: { append: async () => 'committed', readAfter: async () => [], trim: async () => undefined },
+      policy: { snapshotAfterChanges: 100, snapshotAfterBytes: 1_000, snapshotEveryMs: 1_000 } as never,
+      whenDurable: ({ release }) => release(),
+    });
+    const change = (bytes: number): void => {
+      room.version += 1;
+      keeper.appended(bytes);
+    };
+    for (let count = 1; count < 100 * times; count += 1) change(0);
+    expect(saved).toEqual([]);
+    change(0);
+    expect(saved).toEqual([100 * times]);
+    room.version = 0;
+    await new Promise(setImmediate);
+    change(1_000 * times - 1);
+    expect(saved).toHaveLength(1);
+    change(1);
+    expect(saved).toHaveLength(2);
+    await new Promise(setImmediate);
+    clock.advance(1_000 * times - 1);
+    keeper.tick(clock.nowMs());
+    expect(saved).toHaveLength(2);
+    clock.advance(1);
+    keeper.tick(clock.nowMs());
+    expect(saved).toHaveLength(3);
+  }
+});
+
 /** A room that changes once a second, and a store that fails until it is told otherwise. Resolves with the seconds at which it was asked. */
 async function attempts(seconds: number, isAway: (second: number) => boolean): Promise<number[]> {
   const clock = manualClock();
@@ -14,7 +61,7 @@ async function attempts(seconds: number, isAway: (second: number) => boolean): P
     room,
     clock,
     log: silentLog,
-    ground: () => ({ stream: 1, epoch: 1, snapshotVersion: 0 }),
+    ground: () => ({ stream: 1, epoch: 1, snapshotVersion: 0, snapshotBytes: 0 }),
     snapshots: {
       load: async () => null,
       save: async () => {

@@ -240,7 +240,7 @@ export class FallingRoom {
       },
       {
         room: this.state,
-        ground: { stream: 1, epoch: this.#owners, snapshotVersion: this.state.version },
+        ground: { stream: 1, epoch: this.#owners, snapshotVersion: this.state.version, snapshotBytes: 0 },
         onLost: () => undefined,
       },
     );
