@@ -13,7 +13,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3, // more than cores: most of the time is spent waiting for disks and clocks
     sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: 'all', include: ['test/**/*.test.ts'] } },

@@ -71,7 +71,8 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
   const effects: Effect[] = [];
   if (changed) {
     room.ydocs.set(guid, doc);
-    room.unsettled.add(guid);
+    if (hasSdkFollower(room, guid)) room.unsettled.add(guid);
+    else room.hashes.delete(guid); // who asks next has it computed
     effects.push({
       type: 'send',
       to: { ydocBut: from, guid },
