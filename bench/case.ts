@@ -10,17 +10,21 @@ export interface Case {
   readonly name: string;
   readonly question: string;
   /** What the counts count. */
-  readonly unit: 'deliveries' | 'ops' | 'requests';
+  readonly unit: 'deliveries' | 'ops' | 'requests' | 'joins' | 'rooms';
   /** The first is the one in question, the others are compared with. */
   readonly servers: readonly Server[];
   readonly variants: readonly Variant[];
   readonly metrics: readonly Metric[];
   /** Predictions as numbers; RESULTS.md says which held. */
   readonly targets: readonly Target[];
+  /** Of a curve: what grows from variant to variant. Absent: the variants are no series. */
+  readonly grows?: string;
 }
 
 export interface Variant {
   readonly name: string;
+  /** Of a curve: how much of what grows. */
+  readonly at?: number;
   /** Runs in the load process. @throws an Error when the load could not be made at all. */
   readonly load: (trial: Trial) => Promise<Outcome>;
 }
@@ -41,10 +45,11 @@ export interface Outcome {
   readonly problems: readonly string[];
 }
 
-/** The first server's `metric` as a multiple of that of `against`. */
+/** A prediction about the first server's `metric`. */
 export interface Target {
   readonly variant: string;
   readonly metric: Metric;
-  readonly against: string;
+  /** The limit is a multiple of that server's value, or of the first server's own in another variant; null: it is the value itself. */
+  readonly against: string | { readonly variant: string } | null;
   readonly limit: { readonly atMost: number } | { readonly atLeast: number };
 }

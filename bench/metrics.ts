@@ -6,6 +6,17 @@ export const METRICS = {
   p50Ms: { title: 'p50 ms', digits: 2, compared: true },
   p99Ms: { title: 'p99 ms', digits: 2, compared: true },
   perSecond: { title: 'per second', digits: 0, compared: true },
+  /** Where few things happen that cost much each. */
+  cpuMsEach: { title: 'server CPU ms each', digits: 2, compared: true },
+  /** From a message's sending to its arrival at the last who must get it. */
+  lastP50Ms: { title: 'p50 ms to the last', digits: 2, compared: true },
+  lastP99Ms: { title: 'p99 ms to the last', digits: 2, compared: true },
+  /** What the server's memory grew by, at its highest. */
+  grownMb: { title: 'grown by MB', digits: 1, compared: true },
+  kbPerRoom: { title: 'KB per room', digits: 1, compared: true },
+  createMs: { title: 'create p50 ms', digits: 2, compared: true },
+  wakeMs: { title: 'wake p50 ms', digits: 2, compared: true },
+  snapshotMs: { title: 'snapshot ms', digits: 1, compared: true },
   /** Share of what had to arrive that did. */
   completeness: { title: 'complete', digits: 4, compared: false },
   /** CPU seconds of the load process per second. */

@@ -1,8 +1,9 @@
 /** Records → RESULTS.md: medians with their spread, ratios, and which predictions held. Text in, text out. */
 import type { Case, Target } from './case.ts';
 import { RUN } from './config.ts';
-import { METRICS, type Metric, type Summary, summaryOf } from './metrics.ts';
+import { METRICS, type Metric, type Summary } from './metrics.ts';
 import type { CaseRecord, Circumstances, Run } from './record.ts';
+import { ratio, runsOf, summaryIn, times, verdictOn } from './verdict.ts';
 
 const HEAD = `# Results
 
@@ -66,13 +67,9 @@ function marksOf(runs: readonly Run[]): string {
   return (isOver(runs, 'loadBusy', RUN.loadBusyMax) ? ' †' : '') + (isOver(runs, 'othersBusy', RUN.othersBusyMax) ? ' ‡' : '');
 }
 
-function verdict({ servers }: Case, { variant, metric, against, limit }: Target, runs: readonly Run[]): string {
-  const [mine, theirs] = [runsOf(runs, variant, servers[0]!.name), runsOf(runs, variant, against)];
-  const measured = ratio(metric, mine, theirs);
-  const holds = measured !== null && ('atMost' in limit ? measured <= limit.atMost : measured >= limit.atLeast);
-  const wanted = 'atMost' in limit ? `≤ ${limit.atMost}×` : `≥ ${limit.atLeast}×`;
-  const marks = marksOf([...mine, ...theirs]);
-  return `- ${variant}, ${METRICS[metric].title}: ${times(measured)} ${against}, predicted ${wanted}: **${holds ? 'holds' : 'missed'}**${marks}`;
+function verdict(theCase: Case, target: Target, runs: readonly Run[]): string {
+  const { measured, wanted, holds, on } = verdictOn(theCase, target, runs);
+  return `- ${target.variant}, ${METRICS[target.metric].title}: ${measured}, predicted ${wanted}: **${holds ? 'holds' : 'missed'}**${marksOf(on)}`;
 }
 
 function problemsIn(runs: readonly Run[]): string[] {
@@ -81,23 +78,8 @@ function problemsIn(runs: readonly Run[]): string[] {
   );
 }
 
-function summaryIn(runs: readonly Run[], metric: Metric): Summary | null {
-  const values = runs.map(({ values }) => values[metric]).filter((value) => value !== undefined);
-  return values.length === 0 ? null : summaryOf(values);
-}
-
-function runsOf(runs: readonly Run[], variant: string, server: string): Run[] {
-  return runs.filter((run) => run.variant === variant && run.server === server);
-}
-
 function isOver(runs: readonly Run[], metric: Metric, limit: number): boolean {
   return (summaryIn(runs, metric)?.median ?? 0) > limit;
-}
-
-/** Null when one of them has no such value, or zero. */
-function ratio(metric: Metric, mine: readonly Run[], theirs: readonly Run[]): number | null {
-  const [above, below] = [summaryIn(mine, metric)?.median, summaryIn(theirs, metric)?.median];
-  return above === undefined || !below ? null : above / below;
 }
 
 function cell(metric: Metric, summary: Summary | null): string {
@@ -105,10 +87,6 @@ function cell(metric: Metric, summary: Summary | null): string {
   const text = (value: number): string => value.toLocaleString('en', { maximumFractionDigits: METRICS[metric].digits });
   const { median, least, most } = summary;
   return text(least) === text(most) ? text(median) : `${text(median)} (${text(least)}–${text(most)})`;
-}
-
-function times(ratio: number | null): string {
-  return ratio === null ? '–' : `${ratio.toFixed(2)}×`;
 }
 
 function row(cells: readonly string[]): string {

@@ -13,7 +13,7 @@ import type { Job, Report } from './load/process.ts';
 import { isStopping, start, stop, stopAll } from './processes.ts';
 import { circumstances, keep, type Run, recall } from './record.ts';
 import { resultsPage } from './report.ts';
-import type { Server } from './servers/server.ts';
+import { addressOf, type Server } from './servers/server.ts';
 import { verify } from './verify.ts';
 
 const LOAD = new URL('./load/process.ts', import.meta.url);
@@ -112,7 +112,7 @@ async function runOnce({ theCase, variant, server, seconds }: Turn): Promise<Out
   const names = { caseName: theCase.name, variantName: variant.name, serverName: server.name };
   const running = await server.start();
   try {
-    const address = { port: running.port, pid: running.pid };
+    const address = addressOf(running);
     return await askForLoad({ ...names, address, seconds, warmupSeconds: RUN.warmupSeconds });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);

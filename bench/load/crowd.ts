@@ -52,6 +52,11 @@ export class Crowd {
     else this.#sockets[client]!.send(frame);
   }
 
+  /** From now on this client reads nothing. */
+  pause(client: number): void {
+    this.#sockets[client]!.pause();
+  }
+
   leave(): void {
     this.#isLeaving = true;
     for (const socket of this.#sockets) socket.terminate();

@@ -30,7 +30,7 @@ interface LedgerOptions {
   /** Hears of each acknowledgement of a message to its sender. */
   readonly onOwn?: (sender: number, number: number) => void;
   /** Takes the times of what counts, which then are not kept here: a run of hours has millions. */
-  readonly onTime?: (whose: 'own' | 'others', ms: number) => void;
+  readonly onTime?: (whose: 'own' | 'others', ms: number, sender: number, number: number) => void;
 }
 
 export class Ledger {
@@ -119,7 +119,7 @@ export class Ledger {
     this.#seen[cell] = number;
     if (this.#counts(sentAtMs)) {
       this.#delivered += 1;
-      if (onTime !== undefined) onTime(isOwn ? 'own' : 'others', nowMs - sentAtMs);
+      if (onTime !== undefined) onTime(isOwn ? 'own' : 'others', nowMs - sentAtMs, sender, number);
       else (isOwn ? this.#ownMs : this.#othersMs).push(nowMs - sentAtMs);
     }
     if (isOwn) onOwn?.(sender, number);

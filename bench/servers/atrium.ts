@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CORES } from '../config.ts';
-import { start, stop } from '../processes.ts';
+import { type Started, start, stop } from '../processes.ts';
 import { type Address, ask, freePort, HOST, KEYS, type Running, type Server, untilServing } from './server.ts';
 
 const MAIN = new URL('../../dist/main.js', import.meta.url);
@@ -19,7 +19,7 @@ const SETTINGS = {
 
 export const atrium: Server = {
   name: 'atrium',
-  start: startAtrium,
+  start: () => startAtrium({}),
   openRoom: (at, roomId) =>
     ask(at, { method: 'POST', path: '/v2/rooms?idempotent=true', body: { id: roomId, defaultAccesses: ['*:write'] } }),
   url: ({ port }, door, roomId) => {
@@ -30,19 +30,37 @@ export const atrium: Server = {
   },
 };
 
-async function startAtrium(): Promise<Running> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'atrium-bench-'));
-  await chmod(dataDir, 0o755); // started as root, Postgres runs as another user, who must get in
-  const port = await freePort();
-  const env = { ...SETTINGS, PORT: String(port), DATA_DIR: dataDir };
+export type Settings = Readonly<Record<string, string>>;
+
+/** The same with settings that a case needs, and with a port that tells metrics. */
+export function atriumWith(settings: Settings): Server {
+  return { ...atrium, start: () => startAtrium(settings) };
+}
+
+async function startAtrium(settings: Settings): Promise<Running> {
+  const dataDir = await aDataDir();
   const removeData = (): Promise<void> => rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   try {
-    const started = start(MAIN, { core: CORES.server, env, language: 'js' });
-    const address: Address = { port, pid: started.pid };
-    await untilServing(started, address, '/health');
-    return { ...address, output: started.output, stop: () => stop(started).then(removeData) };
+    const { running } = await startAtriumOn(dataDir, settings);
+    return { ...running, stop: () => running.stop().then(removeData) };
   } catch (error) {
     await removeData();
     throw error;
   }
+}
+
+export async function aDataDir(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'atrium-bench-'));
+  await chmod(dataDir, 0o755); // started as root, Postgres runs as another user, who must get in
+  return dataDir;
+}
+
+/** On data that may be there, and that stay when it has stopped. */
+export async function startAtriumOn(dataDir: string, settings: Settings): Promise<{ running: Running; started: Started }> {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const env = { ...SETTINGS, PORT: String(port), ADMIN_PORT: String(adminPort), DATA_DIR: dataDir, ...settings };
+  const started = start(MAIN, { core: CORES.server, env, language: 'js' });
+  const address: Address = { port, adminPort, pid: started.pid };
+  await untilServing(started, address, '/health');
+  return { running: { ...address, output: started.output, stop: () => stop(started) }, started };
 }

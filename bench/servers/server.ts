@@ -11,6 +11,8 @@ import { type Started, stop } from '../processes.ts';
 export interface Address {
   readonly port: number;
   readonly pid: number;
+  /** Where it tells its metrics, if it was asked to. */
+  readonly adminPort?: number;
 }
 
 export interface Running extends Address {
@@ -37,6 +39,11 @@ export interface Server {
 export const KEYS = { secretKey: 'sk_bench_0123456789abcdef', publicKey: 'pk_bench_0123456789abcdef' } as const;
 
 export const HOST = '127.0.0.1';
+
+/** What crosses to the load process. */
+export function addressOf({ port, pid, adminPort }: Address): Address {
+  return { port, pid, ...(adminPort !== undefined && { adminPort }) };
+}
 
 export function restUrl({ port }: Address, path: string): string {
   return `http://${HOST}:${port}${path}`;

@@ -1,0 +1,116 @@
+/** One client at a time who brings a document to a room, or opens it and leaves. */
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import * as Y from 'yjs';
+import type { Trial } from '../case.ts';
+import { ENTER_MS_MAX } from '../config.ts';
+import { ASK_FOR_ALL, isStep, STEP_1, STEP_2, syncFrame, UPDATE, updateIn } from './sync-frames.ts';
+import type { TypedDocument } from './typed-document.ts';
+
+type Place = Pick<Trial, 'server' | 'address'>;
+
+/** Sent without a pause; then the server is left to write them down: some 5 MB/s. */
+const BYTES_AT_ONCE = 512 * 1024;
+const PAUSE_MS = 100;
+const ATTEMPTS_MAX = 10;
+/** An update without structs and without deletions. */
+const NOTHING = Uint8Array.of(0, 0);
+
+/**
+ * Types the document into the room, and stays until a newcomer gets all of it. A server that refuses for a while (its database is behind) is
+ * brought all of it again, as a client would that comes back. @throws an Error when it never has it.
+ */
+export async function bringDocument(place: Place, { roomId, typed }: { roomId: string; typed: TypedDocument }): Promise<void> {
+  await place.server.openRoom(place.address, roomId);
+  let refusal: unknown = null;
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    try {
+      if (await isBrought(place, { roomId, typed })) return;
+    } catch (error) {
+      refusal = error;
+    }
+    await sleep(PAUSE_MS * 5);
+  }
+  throw new Error(`${place.server.name} did not keep all of the document: ${String(refusal)}`);
+}
+
+async function isBrought(place: Place, { roomId, typed }: { roomId: string; typed: TypedDocument }): Promise<boolean> {
+  const socket = open(place, roomId);
+  socket.on('message', (frame: Buffer) => {
+    if (isStep(STEP_1, frame)) socket.send(syncFrame(STEP_2, NOTHING)); // what it lacks is typed below
+  });
+  try {
+    await within('the room to open', new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject)));
+    let unpaused = 0;
+    for (const update of typed.updates) {
+      socket.send(syncFrame(UPDATE, update));
+      unpaused += update.length;
+      if (unpaused < BYTES_AT_ONCE) continue;
+      unpaused = 0;
+      await sleep(PAUSE_MS);
+    }
+    return isSame((await join(place, roomId)).update, typed);
+  } finally {
+    socket.terminate();
+  }
+}
+
+export interface Joined {
+  readonly update: Uint8Array;
+  /** From dialling to the last byte of the document. */
+  readonly ms: number;
+}
+
+/** Dials, asks for everything, and leaves with it. */
+export async function join(place: Place, roomId: string): Promise<Joined> {
+  const startedAtMs = performance.now();
+  const socket = open(place, roomId);
+  const whole = new Promise<Joined>((resolve, reject) => {
+    socket.once('open', () => socket.send(ASK_FOR_ALL));
+    socket.on('message', (frame: Buffer) => {
+      if (isStep(STEP_2, frame)) resolve({ update: updateIn(frame), ms: performance.now() - startedAtMs });
+    });
+    socket.once('error', reject);
+    socket.once('close', (code, reason) => reject(new Error(`closed with ${code} ${String(reason)} before the document came`)));
+  });
+  try {
+    return await within('the document', whole);
+  } finally {
+    socket.terminate();
+  }
+}
+
+/** Tells whether an update is the whole document; decodes only bytes that it has not seen. */
+export function wholenessOf(typed: TypedDocument): (update: Uint8Array) => boolean {
+  const known = new Map<string, boolean>();
+  return (update) => {
+    const digest = createHash('sha1').update(update).digest('hex');
+    const isWhole = known.get(digest) ?? isSame(update, typed);
+    known.set(digest, isWhole);
+    return isWhole;
+  };
+}
+
+function isSame(update: Uint8Array, { doc }: TypedDocument): boolean {
+  const received = new Y.Doc();
+  Y.applyUpdate(received, update);
+  return Y.equalSnapshots(Y.snapshot(received), Y.snapshot(doc));
+}
+
+function open({ server, address }: Place, roomId: string): WebSocket {
+  return new WebSocket(server.url(address, 'yjs', roomId), { perMessageDeflate: false, skipUTF8Validation: true });
+}
+
+async function within<Value>(what: string, wanted: Promise<Value>): Promise<Value> {
+  const stopWaiting = new AbortController();
+  const late = sleep(ENTER_MS_MAX, null, { signal: stopWaiting.signal }).then(() => {
+    throw new Error(`waited ${ENTER_MS_MAX} ms in vain for ${what}`);
+  });
+  try {
+    return await Promise.race([wanted, late]);
+  } finally {
+    stopWaiting.abort();
+    late.catch(() => undefined); // the abort
+  }
+}
