@@ -85,3 +85,18 @@ export const NEIGHBOURS = {
 
 /** Events of 16 KB, 4 MB a second to each: past what the kernel takes for one who does not read, within the first seconds. */
 export const SLOW_CONSUMER = { clients: 10, senders: 5, perSecond: 50, bytes: 16 * 1024 } as const;
+
+/** Points of each curve, smallest first; each is a run of its own. */
+export const GROWTH = {
+  rooms: [100, 1_000, 5_000, 20_000],
+  /** Patches a second, spread over all rooms. */
+  roomsPerSecond: 200,
+  clients: [2, 10, 50, 200, 1_000, 5_000],
+  /** Deliveries a second at each point, within the bounds of what so few can say and so many must hear. */
+  clientsDeliveries: 10_000,
+  clientsUpdates: { least: 4, most: 200 },
+  documentBytes: [10_000, 100_000, 1_000_000, 10_000_000, 40_000_000],
+  journalRows: [0, 100, 1_000, 10_000],
+  /** Times that a room with this tail is woken, each after a kill -9. */
+  journalWakes: 3,
+} as const;

@@ -9,14 +9,17 @@ import { parseArgs } from 'node:util';
 import type { Case, Outcome, Variant } from './case.ts';
 import { CORES, RUN } from './config.ts';
 import { CASES } from './load/cases.ts';
+import { GROWTH_CASES } from './load/growth-cases.ts';
 import type { Job, Report } from './load/process.ts';
+import { writePage } from './page/write.ts';
 import { isStopping, start, stop, stopAll } from './processes.ts';
-import { circumstances, keep, type Run, recall } from './record.ts';
+import { circumstances, entriesOf, keep, type Run } from './record.ts';
 import { resultsPage } from './report.ts';
 import { addressOf, type Server } from './servers/server.ts';
 import { verify } from './verify.ts';
 
 const LOAD = new URL('./load/process.ts', import.meta.url);
+const ALL = [...CASES, ...GROWTH_CASES];
 const PAGE = new URL('./RESULTS.md', import.meta.url);
 
 interface Plan {
@@ -26,7 +29,7 @@ interface Plan {
 }
 
 /**
- * `[--case NAME]… [--rounds N] [--seconds S] [--list] [--verify]`; without `--case` the load is checked first, then all cases run.
+ * `[--case NAME]… [--growth] [--rounds N] [--seconds S] [--list] [--verify]`; `--growth` runs the curves; without it and `--case` the load is checked first, then all cases run.
  * @throws an Error naming the option that is wrong.
  */
 function readArguments(): Plan & { readonly does: 'list' | 'verify' | 'run' | 'verify and run' } {
@@ -35,21 +38,27 @@ function readArguments(): Plan & { readonly does: 'list' | 'verify' | 'run' | 'v
       case: { type: 'string', multiple: true, default: [] },
       rounds: { type: 'string', default: String(RUN.rounds) },
       seconds: { type: 'string', default: String(RUN.seconds) },
+      growth: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       verify: { type: 'boolean', default: false },
     },
   });
-  const cases = values.case.length === 0 ? CASES : values.case.map(caseNamed);
-  const does = values.list ? 'list' : values.verify ? 'verify' : values.case.length > 0 ? 'run' : 'verify and run';
+  const cases = values.case.length > 0 ? values.case.map(caseNamed) : values.growth ? GROWTH_CASES : CASES;
+  const does = values.list
+    ? 'list'
+    : values.verify
+      ? 'verify'
+      : values.growth || values.case.length > 0
+        ? 'run'
+        : 'verify and run';
   const rounds = atLeastOne(values.rounds, '--rounds');
   if (!Number.isInteger(rounds)) throw new Error('--rounds takes a whole number');
   return { cases, rounds, seconds: atLeastOne(values.seconds, '--seconds'), does };
 }
 
 function caseNamed(name: string): Case {
-  const theCase = CASES.find((candidate) => candidate.name === name);
-  if (theCase === undefined)
-    throw new Error(`there is no case ${name}; there are ${CASES.map((known) => known.name).join(', ')}`);
+  const theCase = ALL.find((candidate) => candidate.name === name);
+  if (theCase === undefined) throw new Error(`there is no case ${name}; there are ${ALL.map((known) => known.name).join(', ')}`);
   return theCase;
 }
 
@@ -73,11 +82,9 @@ async function runAll({ cases, rounds, seconds }: Plan): Promise<number> {
       console.error(`${theCase.name} failed: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  const entries = CASES.flatMap((theCase) => {
-    const record = recall(theCase);
-    return record === null ? [] : [{ theCase, record }];
-  });
+  const entries = entriesOf(ALL);
   writeFileSync(PAGE, resultsPage(entries));
+  await writePage(entries);
   return failures;
 }
 
@@ -146,7 +153,7 @@ function inShort({ values, problems }: Outcome): string {
 }
 
 function list(): number {
-  for (const { name, question, variants } of CASES) {
+  for (const { name, question, variants } of ALL) {
     console.log(`${name}: ${question}\n  ${variants.map((variant) => variant.name).join('; ')}`);
   }
   return 0;

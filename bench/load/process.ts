@@ -2,6 +2,7 @@
 import type { Outcome } from '../case.ts';
 import type { Address } from '../servers/server.ts';
 import { CASES } from './cases.ts';
+import { GROWTH_CASES } from './growth-cases.ts';
 
 /** A trial by the names of its parts, because functions do not cross processes. */
 export interface Job {
@@ -22,7 +23,7 @@ process.once('disconnect', () => process.exit(1)); // the runner is gone
 
 async function reportOn({ caseName, variantName, serverName, ...trial }: Job): Promise<Report> {
   try {
-    const { servers, variants } = CASES.find(({ name }) => name === caseName)!;
+    const { servers, variants } = [...CASES, ...GROWTH_CASES].find(({ name }) => name === caseName)!;
     const server = servers.find(({ name }) => name === serverName)!;
     const outcome = await variants.find(({ name }) => name === variantName)!.load({ server, ...trial });
     return { outcome };
