@@ -11,6 +11,7 @@ import { CORES, RUN } from './config.ts';
 import { CASES } from './load/cases.ts';
 import { GROWTH_CASES } from './load/growth-cases.ts';
 import type { Job, Report } from './load/process.ts';
+import { METRICS, type Metric } from './metrics.ts';
 import { writePage } from './page/write.ts';
 import { isStopping, start, stop, stopAll } from './processes.ts';
 import { circumstances, entriesOf, keep, type Run } from './record.ts';
@@ -147,9 +148,10 @@ async function askForLoad(job: Job): Promise<Outcome> {
 }
 
 function inShort({ values, problems }: Outcome): string {
-  const { cpuPerMillion = 0, p50Ms = 0, p99Ms = 0, perSecond = 0, loadBusy = 0 } = values;
-  const figures = `${perSecond.toFixed(0)}/s  p50 ${p50Ms.toFixed(2)} ms  p99 ${p99Ms.toFixed(2)} ms  CPU ${cpuPerMillion.toFixed(1)} s per 1M  load ${(loadBusy * 100).toFixed(0)} %`;
-  return [figures, ...problems].join('  ! ');
+  const figures = (Object.entries(values) as [Metric, number][]).map(
+    ([metric, value]) => `${METRICS[metric].title} ${value.toFixed(METRICS[metric].digits)}`,
+  );
+  return [figures.join('  '), ...problems].join('  ! ');
 }
 
 function list(): number {
