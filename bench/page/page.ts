@@ -30,8 +30,9 @@ export function chartsPage(entries: readonly Entry[], { script, styles }: Parts)
 <style>${styles.join('\n')}</style>
 <main>
 <h1>Results</h1>
-<p>Medians over the rounds. A bar shows Atrium as a multiple of a peer; it begins at 1×, where both are equal: <span class="better">this side</span>
-is in favour of Atrium, <span class="worse">this one</span> is not. The mark ▏ is the prediction. Figures, spread and limits: RESULTS.md, README.md.</p>
+<p>Medians over the rounds. A bar shows Atrium as a multiple of a peer; it begins at 1×, where both are equal, and ▏ is the prediction.
+<span class="better">This colour</span>: as predicted or, where nothing was, in favour of Atrium; <span class="worse">this one</span>: not. raw-uws is the floor,
+a relay that keeps and checks nothing: nobody is expected below it. Figures, spread and limits: RESULTS.md, README.md.</p>
 <nav>${links.join(' ')}</nav>
 ${sections.join('\n')}
 </main>
@@ -87,7 +88,8 @@ function barsOf(theCase: Case, { record: { runs }, metric, variant }: Bars): str
 }
 
 function bar(value: number, { metric, target }: { metric: Metric; target: Target | undefined }): string {
-  const isBetter = metric === 'perSecond' ? value >= 1 : value <= 1;
+  const expected = target?.limit ?? (metric === 'perSecond' ? { atLeast: 1 } : { atMost: 1 });
+  const isBetter = 'atMost' in expected ? value <= expected.atMost : value >= expected.atLeast;
   const [from, to] = [placeOf(Math.min(1, value)), placeOf(Math.max(1, value))];
   const limit = target === undefined ? null : 'atMost' in target.limit ? target.limit.atMost : target.limit.atLeast;
   const mark = limit === null ? '' : `<i class="limit" style="left:${placeOf(limit)}%" title="predicted ${limit}×"></i>`;
