@@ -10,7 +10,7 @@ import type { TypedDocument } from './typed-document.ts';
 
 type Place = Pick<Trial, 'server' | 'address'>;
 
-/** Sent without a pause; then the server is left to write them down: some 5 MB/s. */
+/** Sent without a pause; then the server is left to read it, and to write it down: less than 5 MB/s. */
 const BYTES_AT_ONCE = 512 * 1024;
 const PAUSE_MS = 100;
 const ATTEMPTS_MAX = 10;
@@ -48,12 +48,27 @@ async function isBrought(place: Place, { roomId, typed }: { roomId: string; type
       unpaused += update.length;
       if (unpaused < BYTES_AT_ONCE) continue;
       unpaused = 0;
+      await hasRead(socket);
       await sleep(PAUSE_MS);
     }
     return isSame((await join(place, roomId)).update, typed);
   } finally {
     socket.terminate();
   }
+}
+
+/** A pong is sent in its turn: it tells that all before the ping was looked at. */
+function hasRead(socket: WebSocket): Promise<unknown> {
+  const answered = new Promise<void>((resolve, reject) => {
+    const closed = (code: number): void => reject(new Error(`closed with ${code} while the document was typed`));
+    socket.once('close', closed);
+    socket.once('pong', () => {
+      socket.off('close', closed);
+      resolve();
+    });
+  });
+  socket.ping();
+  return within('a pong', answered);
 }
 
 export interface Joined {
