@@ -10,9 +10,11 @@ export interface Case {
   readonly name: string;
   readonly question: string;
   /** What the counts count. */
-  readonly unit: 'deliveries' | 'ops' | 'requests' | 'joins' | 'rooms';
-  /** The first is the one in question, the others are compared with. */
-  readonly servers: readonly Server[];
+  readonly unit: 'deliveries' | 'ops' | 'requests' | 'connections' | 'joins' | 'rooms';
+  /** Servers of ours, which are in question. */
+  readonly subjects: readonly Server[];
+  /** What each of them is compared with. */
+  readonly peers: readonly Server[];
   readonly variants: readonly Variant[];
   readonly metrics: readonly Metric[];
   /** Predictions as numbers; RESULTS.md says which held. */
@@ -27,6 +29,13 @@ export interface Variant {
   readonly at?: number;
   /** Runs in the load process. @throws an Error when the load could not be made at all. */
   readonly load: (trial: Trial) => Promise<Outcome>;
+  /** Names of servers of the case that this variant is not put to. */
+  readonly notFor?: readonly string[];
+}
+
+/** The servers that a variant is put to, ours first. */
+export function serversOf({ subjects, peers }: Case, { notFor = [] }: Variant): Server[] {
+  return [...subjects, ...peers].filter(({ name }) => !notFor.includes(name));
 }
 
 /** One run: one variant against one fresh server. */
@@ -45,11 +54,21 @@ export interface Outcome {
   readonly problems: readonly string[];
 }
 
-/** A prediction about the first server's `metric`. */
+/** A prediction about the `metric` of each server of ours. */
 export interface Target {
   readonly variant: string;
   readonly metric: Metric;
-  /** The limit is a multiple of that server's value, or of the first server's own in another variant; null: it is the value itself. */
+  /** The limit is a multiple of that server's value, or of the own one in another variant; null: it is the value itself. */
   readonly against: string | { readonly variant: string } | null;
   readonly limit: { readonly atMost: number } | { readonly atLeast: number };
+}
+
+/** The same metric of a variant against several peers, by name: at most, or at least, so many times theirs. */
+export function targetsFor(
+  { variant, metric }: Pick<Target, 'variant' | 'metric'>,
+  limits: { readonly atMost: Readonly<Record<string, number>> } | { readonly atLeast: Readonly<Record<string, number>> },
+): Target[] {
+  if ('atMost' in limits)
+    return Object.entries(limits.atMost).map(([against, atMost]) => ({ variant, metric, against, limit: { atMost } }));
+  return Object.entries(limits.atLeast).map(([against, atLeast]) => ({ variant, metric, against, limit: { atLeast } }));
 }

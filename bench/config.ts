@@ -31,7 +31,47 @@ export const FANOUT_YJS: readonly Typing[] = [
 ];
 
 /** Everybody moves a cursor. */
-export const PRESENCE_SDK = { clients: 50, perSecond: 20 } as const;
+export const PRESENCE = { clients: 50, perSecond: 20 } as const;
+
+export const SATURATION = {
+  rooms: 4,
+  clients: 50,
+  /** Of each room. */
+  typists: 10,
+  /** Updates of one typist that not everybody else in the room has yet. */
+  underWay: 4,
+  /** Updates of each typist that are made before the load starts; more are made while it runs. */
+  madeBefore: 2_000,
+} as const;
+
+export const MANY_ROOMS = {
+  rooms: 1_000,
+  clients: 2,
+  /** Updates a second from each client. */
+  perSecond: 1,
+  /** Rooms that are entered before memory is read for the first time, and not counted. */
+  warmRooms: 100,
+} as const;
+
+export const IDLE = {
+  rooms: 100,
+  /** In each room; with those before them at most as many as a room takes. */
+  connections: 50,
+  /** In each room before memory is read for the first time: they take what the process had left over. */
+  warmConnections: 25,
+} as const;
+
+export const STORM = {
+  rooms: 20,
+  connections: 2_000,
+  /** Before the clock starts, not counted. */
+  warmConnections: 200,
+  /** Connections that have been dialled and are not in their room yet. */
+  dialsMax: 50,
+} as const;
+
+/** When memory stands still: a reading differs from the last by no more than this share. */
+export const SETTLE = { everyMs: 500, shareMax: 0.002, msMax: 8_000 } as const;
 
 /** Everybody sends the next op when the last one is acknowledged. */
 export const STORAGE_OPS = { clients: 20 } as const;
@@ -71,7 +111,6 @@ export const ACK_LATENCY = {
 
 /** Some speak, very many listen. */
 export const VIEWERS = {
-  workers: 4,
   viewers: 10_000,
   typists: 4,
   perSecond: 1,

@@ -2,10 +2,13 @@
 
 export const METRICS = {
   cpuPerMillion: { title: 'server CPU s per 1M', digits: 2, compared: true },
-  helperCpuPerMillion: { title: 'Postgres CPU s per 1M', digits: 2, compared: false },
+  helperCpuPerMillion: { title: 'stores CPU s per 1M', digits: 2, compared: false },
   p50Ms: { title: 'p50 ms', digits: 2, compared: true },
   p99Ms: { title: 'p99 ms', digits: 2, compared: true },
   perSecond: { title: 'per second', digits: 0, compared: true },
+  /** Memory of the server that the rooms of a case added, with those who are in them. */
+  kbPerRoom: { title: 'KB per room', digits: 1, compared: true },
+  kbPerConnection: { title: 'KB per connection', digits: 1, compared: true },
   /** Where few things happen that cost much each. */
   cpuMsEach: { title: 'server CPU ms each', digits: 2, compared: true },
   /** From a message's sending to its arrival at the last who must get it. */
@@ -13,7 +16,6 @@ export const METRICS = {
   lastP99Ms: { title: 'p99 ms to the last', digits: 2, compared: true },
   /** What the server's memory grew by, at its highest. */
   grownMb: { title: 'grown by MB', digits: 1, compared: true },
-  kbPerRoom: { title: 'KB per room', digits: 1, compared: true },
   createMs: { title: 'create p50 ms', digits: 2, compared: true },
   wakeMs: { title: 'wake p50 ms', digits: 2, compared: true },
   snapshotMs: { title: 'snapshot ms', digits: 1, compared: true },

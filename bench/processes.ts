@@ -3,14 +3,15 @@
  *
  * A server's private Postgres is not in this list; it ends with its server.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { STOP_MS_MAX } from './config.ts';
 
 export interface Start {
   readonly core: number;
   readonly env?: Readonly<Record<string, string>>;
-  /** TypeScript, run through tsx; otherwise the script is JavaScript. */
-  readonly language: 'ts' | 'js';
+  /** TypeScript is run through tsx, JavaScript by this Node; a program runs by itself. Only a script has a message channel. */
+  readonly language: 'ts' | 'js' | 'program';
+  readonly args?: readonly string[];
 }
 
 export interface Started {
@@ -23,19 +24,27 @@ export interface Started {
 }
 
 const OUTPUT_CHARACTERS_MAX = 4_000;
+const NODE = [process.execPath, '--expose-gc', '--import', new URL('./servers/collect-garbage.mjs', import.meta.url).href];
 const living = new Set<Started>();
 let stopping = false;
 
 /** False on a machine without `taskset`: then the system places the processes, and the figures scatter more. */
 export const canPin = spawnSync('taskset', ['-c', '0', 'true']).status === 0;
 
-/** Starts a script of ours, with a message channel. @throws an Error when the bench is being stopped. */
-export function start(script: URL, { core, env, language }: Start): Started {
+const RUNNERS: Readonly<Record<Start['language'], readonly string[]>> = {
+  ts: [...NODE, '--import', 'tsx'],
+  js: NODE,
+  program: canPin ? ['setpriv', '--pdeathsig', 'KILL'] : [], // without a channel it would not hear of our end
+};
+
+/** @throws an Error when the bench is being stopped. */
+export function start(script: URL, { core, env, language, args: said = [] }: Start): Started {
   if (stopping) throw new Error('interrupted');
-  const node = [process.execPath, ...(language === 'ts' ? ['--import', 'tsx'] : []), script.pathname];
-  const [command, ...args] = canPin ? ['taskset', '-c', String(core), ...node] : node;
+  const whole = [...RUNNERS[language], script.pathname, ...said];
+  const [command, ...args] = canPin ? ['taskset', '-c', String(core), ...whole] : whole;
   const { PATH = '', HOME = '' } = process.env; // nothing else: settings of the shell must not leak into a server
-  const child = spawn(command!, args, { env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+  const stdio: StdioOptions = ['ignore', 'pipe', 'pipe', ...(language === 'program' ? [] : ['ipc' as const])];
+  const child = spawn(command!, args, { env: { PATH, HOME, ...env }, stdio });
   let output = '';
   for (const stream of [child.stdout!, child.stderr!]) {
     stream.on('data', (text) => {

@@ -1,9 +1,20 @@
 /** Records → RESULTS.md: medians with their spread, ratios, and which predictions held. Text in, text out. */
-import type { Case, Target } from './case.ts';
+import { type Case, serversOf, type Variant } from './case.ts';
 import { RUN } from './config.ts';
 import { METRICS, type Metric, type Summary } from './metrics.ts';
 import type { CaseRecord, Circumstances, Run } from './record.ts';
-import { ratio, runsOf, summaryIn, times, verdictOn } from './verdict.ts';
+import {
+  comparedWith,
+  figure,
+  ratio,
+  runsOf,
+  subjectsIn,
+  summaryIn,
+  times,
+  type Verdict,
+  verdictOn,
+  wantedOf,
+} from './verdict.ts';
 
 const HEAD = `# Results
 
@@ -19,7 +30,7 @@ export function resultsPage(entries: readonly { readonly theCase: Case; readonly
 }
 
 function section(theCase: Case, { circumstances, rounds, seconds, runs }: CaseRecord): string {
-  const { name, question, metrics, variants, targets } = theCase;
+  const { name, question, variants } = theCase;
   return [
     `## ${name}`,
     '',
@@ -27,11 +38,8 @@ function section(theCase: Case, { circumstances, rounds, seconds, runs }: CaseRe
     '',
     `_${whereOf(circumstances)}; ${rounds} × ${seconds} s_`,
     '',
-    row(['', ...metrics.map((metric) => titleOf(metric, theCase))]),
-    row(['---', ...metrics.map(() => '---:')]),
-    ...variants.flatMap((variant) => rowsOf(theCase, variant.name, runs)),
-    '',
-    ...targets.map((target) => verdict(theCase, target, runs)),
+    ...variants.flatMap((variant) => tableOf(theCase, variant, runs)),
+    ...verdictsOf(theCase, runs),
     ...problemsIn(runs),
     '',
   ].join('\n');
@@ -49,27 +57,53 @@ function titleOf(metric: Metric, { unit }: Case): string {
   return metric === 'perSecond' ? `${unit} ${title}` : title;
 }
 
-/** One row per server, then one ratio per server that is compared with. */
-function rowsOf({ servers, metrics }: Case, variant: string, runs: readonly Run[]): string[] {
-  const rows = servers.map(({ name }) => {
-    const own = runsOf(runs, variant, name);
-    return row([`${variant}: ${name}${marksOf(own)}`, ...metrics.map((metric) => cell(metric, summaryIn(own, metric)))]);
-  });
-  const [mine, ...others] = servers.map(({ name }) => ({ name, runs: runsOf(runs, variant, name) }));
-  const ratios = others.map((other) => {
-    const ratioOf = (metric: Metric): string => (METRICS[metric].compared ? times(ratio(metric, mine!.runs, other.runs)) : '');
-    return row([`÷ ${other.name}`, ...metrics.map(ratioOf)]);
-  });
-  return [...rows, ...ratios];
+/** One row per server that ran, then one ratio per server of ours and peer. */
+function tableOf(theCase: Case, variant: Variant, runs: readonly Run[]): string[] {
+  const { subjects, metrics } = theCase;
+  const all = serversOf(theCase, variant)
+    .map((server) => ({ server, own: runsOf(runs, variant.name, server.name) }))
+    .filter(({ own }) => own.length > 0);
+  const [ours, theirs] = [true, false].map((isOurs) => all.filter(({ server }) => subjects.includes(server) === isOurs));
+  const ratios = ours!.flatMap((mine) =>
+    theirs!.map((other) => {
+      const ratioOf = (metric: Metric): string => (METRICS[metric].compared ? times(ratio(metric, mine.own, other.own)) : '');
+      return row([`${mine.server.name} ÷ ${other.server.name}`, ...metrics.map(ratioOf)]);
+    }),
+  );
+  return [
+    `**${variant.name}**`,
+    '',
+    row(['', ...metrics.map((metric) => titleOf(metric, theCase))]),
+    row(['---', ...metrics.map(() => '---:')]),
+    ...all.map(({ server, own }) =>
+      row([`${server.name}${marksOf(own)}`, ...metrics.map((metric) => cell(metric, summaryIn(own, metric)))]),
+    ),
+    ...ratios,
+    '',
+  ];
 }
 
 function marksOf(runs: readonly Run[]): string {
   return (isOver(runs, 'loadBusy', RUN.loadBusyMax) ? ' †' : '') + (isOver(runs, 'othersBusy', RUN.othersBusyMax) ? ' ‡' : '');
 }
 
-function verdict(theCase: Case, target: Target, runs: readonly Run[]): string {
-  const { measured, wanted, holds, on } = verdictOn(theCase, target, runs);
-  return `- ${target.variant}, ${METRICS[target.metric].title}: ${measured}, predicted ${wanted}: **${holds ? 'holds' : 'missed'}**${marksOf(on)}`;
+/** What was predicted, a row each, and what came of it, a column for each server of ours. */
+function verdictsOf(theCase: Case, runs: readonly Run[]): string[] {
+  const ran = subjectsIn(theCase, runs);
+  return [
+    row(['prediction', 'against', 'predicted', ...ran]),
+    row(['---', '---', '---:', ...ran.map(() => '---:')]),
+    ...theCase.targets.map((target) => {
+      const verdicts = ran.map((name) => verdictOn(name, target, runs));
+      const what = `${target.variant}: ${METRICS[target.metric].title}`;
+      return row([what, comparedWith(target) ?? '–', wantedOf(target), ...verdicts.map(inCell)]);
+    }),
+    '',
+  ];
+}
+
+function inCell({ measured, holds, on }: Verdict): string {
+  return holds === null ? '–' : `${measured} ${holds ? 'holds' : '**missed**'}${marksOf(on)}`;
 }
 
 function problemsIn(runs: readonly Run[]): string[] {
@@ -84,7 +118,7 @@ function isOver(runs: readonly Run[], metric: Metric, limit: number): boolean {
 
 function cell(metric: Metric, summary: Summary | null): string {
   if (summary === null) return '–';
-  const text = (value: number): string => value.toLocaleString('en', { maximumFractionDigits: METRICS[metric].digits });
+  const text = (value: number): string => figure(metric, value);
   const { median, least, most } = summary;
   return text(least) === text(most) ? text(median) : `${text(median)} (${text(least)}–${text(most)})`;
 }

@@ -6,12 +6,12 @@
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import type { Case, Outcome, Variant } from './case.ts';
+import { type Case, type Outcome, serversOf, type Variant } from './case.ts';
 import { CORES, RUN } from './config.ts';
 import { CASES } from './load/cases.ts';
 import { GROWTH_CASES } from './load/growth-cases.ts';
 import type { Job, Report } from './load/process.ts';
-import { METRICS, type Metric } from './metrics.ts';
+import { METRICS } from './metrics.ts';
 import { writePage } from './page/write.ts';
 import { isStopping, start, stop, stopAll } from './processes.ts';
 import { circumstances, entriesOf, keep, type Run } from './record.ts';
@@ -27,16 +27,20 @@ interface Plan {
   readonly cases: readonly Case[];
   readonly rounds: number;
   readonly seconds: number;
+  /** Names of the servers that take part; empty for all. */
+  readonly only: readonly string[];
 }
 
 /**
- * `[--case NAME]… [--growth] [--rounds N] [--seconds S] [--list] [--verify]`; `--growth` runs the curves; without it and `--case` the load is checked first, then all cases run.
+ * `[--case NAME]… [--growth] [--server NAME]… [--rounds N] [--seconds S] [--list] [--verify]`; `--growth` runs the curves; without it and
+ * `--case` the load is checked first, then all cases run.
  * @throws an Error naming the option that is wrong.
  */
 function readArguments(): Plan & { readonly does: 'list' | 'verify' | 'run' | 'verify and run' } {
   const { values } = parseArgs({
     options: {
       case: { type: 'string', multiple: true, default: [] },
+      server: { type: 'string', multiple: true, default: [] },
       rounds: { type: 'string', default: String(RUN.rounds) },
       seconds: { type: 'string', default: String(RUN.seconds) },
       growth: { type: 'boolean', default: false },
@@ -54,13 +58,19 @@ function readArguments(): Plan & { readonly does: 'list' | 'verify' | 'run' | 'v
         : 'verify and run';
   const rounds = atLeastOne(values.rounds, '--rounds');
   if (!Number.isInteger(rounds)) throw new Error('--rounds takes a whole number');
-  return { cases, rounds, seconds: atLeastOne(values.seconds, '--seconds'), does };
+  return { cases, rounds, seconds: atLeastOne(values.seconds, '--seconds'), only: values.server.map(serverNamed), does };
 }
 
 function caseNamed(name: string): Case {
   const theCase = ALL.find((candidate) => candidate.name === name);
   if (theCase === undefined) throw new Error(`there is no case ${name}; there are ${ALL.map((known) => known.name).join(', ')}`);
   return theCase;
+}
+
+function serverNamed(name: string): string {
+  const known = [...new Set(ALL.flatMap(({ subjects, peers }) => [...subjects, ...peers]).map((server) => server.name))];
+  if (!known.includes(name)) throw new Error(`there is no server ${name}; there are ${known.join(', ')}`);
+  return name;
 }
 
 function atLeastOne(text: string, option: string): number {
@@ -70,13 +80,13 @@ function atLeastOne(text: string, option: string): number {
 }
 
 /** Runs the cases one after the other; one that fails leaves its old results in place. Resolves with the number of failures. */
-async function runAll({ cases, rounds, seconds }: Plan): Promise<number> {
+async function runAll({ cases, rounds, seconds, only }: Plan): Promise<number> {
   let failures = 0;
   for (const theCase of cases) {
     try {
       const about = circumstances();
-      const runs = await runCase(theCase, { rounds, seconds });
-      keep({ caseName: theCase.name, seconds, rounds, circumstances: about, runs });
+      const runs = await runCase(theCase, { rounds, seconds, only });
+      if (runs.length > 0) keep({ caseName: theCase.name, seconds, rounds, circumstances: about, runs });
     } catch (error) {
       if (isStopping()) throw error;
       failures += 1;
@@ -89,14 +99,15 @@ async function runAll({ cases, rounds, seconds }: Plan): Promise<number> {
   return failures;
 }
 
-async function runCase(theCase: Case, { rounds, seconds }: Pick<Plan, 'rounds' | 'seconds'>): Promise<Run[]> {
+async function runCase(theCase: Case, { rounds, seconds, only }: Omit<Plan, 'cases'>): Promise<Run[]> {
   const runs: Run[] = [];
   for (let round = 1; round <= rounds; round += 1) {
     for (const variant of theCase.variants) {
-      for (const server of rotated(theCase.servers, round)) {
+      const servers = serversOf(theCase, variant).filter(({ name }) => only.length === 0 || only.includes(name));
+      for (const server of rotated(servers, round)) {
         const outcome = await runOnce({ theCase, variant, server, seconds });
         runs.push({ round, variant: variant.name, server: server.name, ...outcome });
-        console.log(`${theCase.name} ${round}/${rounds}  ${variant.name}  ${server.name}  ${inShort(outcome)}`);
+        console.log(`${theCase.name} ${round}/${rounds}  ${variant.name}  ${server.name}  ${inShort(theCase, outcome)}`);
       }
     }
   }
@@ -147,16 +158,18 @@ async function askForLoad(job: Job): Promise<Outcome> {
   }
 }
 
-function inShort({ values, problems }: Outcome): string {
-  const figures = (Object.entries(values) as [Metric, number][]).map(
-    ([metric, value]) => `${METRICS[metric].title} ${value.toFixed(METRICS[metric].digits)}`,
-  );
-  return [figures.join('  '), ...problems].join('  ! ');
+function inShort({ metrics }: Case, { values, problems }: Outcome): string {
+  const figures = metrics.flatMap((metric) => {
+    const value = values[metric];
+    return value === undefined ? [] : [`${METRICS[metric].title} ${value.toFixed(METRICS[metric].digits)}`];
+  });
+  return [figures.join(', '), ...problems].join('  ! ');
 }
 
 function list(): number {
-  for (const { name, question, variants } of ALL) {
-    console.log(`${name}: ${question}\n  ${variants.map((variant) => variant.name).join('; ')}`);
+  for (const { name, question, variants, subjects, peers } of ALL) {
+    const servers = [...subjects, ...peers].map((server) => server.name);
+    console.log(`${name}: ${question}\n  ${variants.map((variant) => variant.name).join('; ')}\n  on ${servers.join(', ')}`);
   }
   return 0;
 }

@@ -4,35 +4,41 @@ import { METRICS, type Metric, type Summary, summaryOf } from './metrics.ts';
 import type { Run } from './record.ts';
 
 export interface Verdict {
-  /** As text, with what it is a multiple of. */
+  /** As text: so many times what it is compared with, or the value itself. */
   readonly measured: string;
-  readonly value: number | null;
-  readonly wanted: string;
-  readonly holds: boolean;
+  /** Null when there is nothing to judge by. */
+  readonly holds: boolean | null;
   /** The runs that it stands on. */
   readonly on: readonly Run[];
 }
 
-export function verdictOn({ servers }: Case, { variant, metric, against, limit }: Target, runs: readonly Run[]): Verdict {
-  const own = servers[0]!.name;
+/** What came of a prediction, for the server of ours with the name `own`. */
+export function verdictOn(own: string, { variant, metric, against, limit }: Target, runs: readonly Run[]): Verdict {
   const mine = runsOf(runs, variant, own);
-  const [unit, bound] = [against === null ? '' : '×', 'atMost' in limit ? limit.atMost : limit.atLeast];
   const theirs =
     against === null ? [] : typeof against === 'string' ? runsOf(runs, variant, against) : runsOf(runs, against.variant, own);
   const value = against === null ? (summaryIn(mine, metric)?.median ?? null) : ratio(metric, mine, theirs);
-  const holds = value !== null && ('atMost' in limit ? value <= limit.atMost : value >= limit.atLeast);
   return {
-    measured: measuredAs(value, { metric, against }),
-    value,
-    wanted: `${'atMost' in limit ? '≤' : '≥'} ${bound}${unit}`,
-    holds,
+    measured: against === null ? figure(metric, value) : times(value),
+    holds: value === null ? null : 'atMost' in limit ? value <= limit.atMost : value >= limit.atLeast,
     on: [...mine, ...theirs],
   };
 }
 
-function measuredAs(value: number | null, { metric, against }: Pick<Target, 'metric' | 'against'>): string {
-  if (against !== null) return `${times(value)} ${typeof against === 'string' ? against : `“${against.variant}”`}`;
-  return value === null ? '–' : value.toLocaleString('en', { maximumFractionDigits: METRICS[metric].digits });
+/** The limit of a prediction as text. */
+export function wantedOf({ against, limit }: Target): string {
+  const bound = 'atMost' in limit ? `≤ ${limit.atMost}` : `≥ ${limit.atLeast}`;
+  return against === null ? bound : `${bound}×`;
+}
+
+/** What a prediction compares with, in words; null when with nothing. */
+export function comparedWith({ against }: Target): string | null {
+  return against === null || typeof against === 'string' ? against : `“${against.variant}”`;
+}
+
+/** The servers of ours that a record has runs of. */
+export function subjectsIn({ subjects }: Case, runs: readonly Run[]): string[] {
+  return subjects.map(({ name }) => name).filter((name) => runs.some(({ server }) => server === name));
 }
 
 export function runsOf(runs: readonly Run[], variant: string, server: string): Run[] {
@@ -52,4 +58,8 @@ export function ratio(metric: Metric, mine: readonly Run[], theirs: readonly Run
 
 export function times(ratio: number | null): string {
   return ratio === null ? '–' : `${ratio.toFixed(2)}×`;
+}
+
+export function figure(metric: Metric, value: number | null): string {
+  return value === null ? '–' : value.toLocaleString('en', { maximumFractionDigits: METRICS[metric].digits });
 }

@@ -130,8 +130,8 @@ async function startServing(
     if (standing === 'others go on') await new Promise<void>((resolve) => systemClock.after(NOTICE_MS, resolve));
     server.stopListening();
     await rooms.worker.stop();
-    await rooms.stored.close();
     await requests.settled();
+    await rooms.close();
     await outbox.close();
     await backlog.close();
     await webhooks.close();

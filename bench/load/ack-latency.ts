@@ -10,6 +10,7 @@ import { rawUws } from '../servers/raw-uws.ts';
 import { Crowd } from './crowd.ts';
 import { JointLedger } from './joint-ledger.ts';
 import { Ledger } from './ledger.ts';
+import { eachOf } from './many-rooms.ts';
 import { startPace } from './pace.ts';
 import { actorIn, opFrame, writers } from './storage-ops.ts';
 import { measure, outcomeOf, settled } from './window.ts';
@@ -25,7 +26,8 @@ export const ackLatency: Case = {
   name: 'ack-latency',
   question: 'How long does a client wait until its Storage op is in Postgres, at a rate that many rooms make together?',
   unit: 'ops',
-  servers: [atrium, rawUws],
+  subjects: [atrium],
+  peers: [rawUws],
   variants: ACK_LATENCY.perSecond.map((perSecond) => ({
     name: nameOf(perSecond),
     load: (trial) => writeAtPace(trial, perSecond),
@@ -71,15 +73,10 @@ async function writeAtPace(trial: Trial, perSecond: number): Promise<Outcome> {
 
 async function enterRooms(trial: Trial): Promise<Room[]> {
   const entered: Room[] = [];
-  let next = 0;
-  const enterNext = async (): Promise<void> => {
-    while (next < rooms) {
-      const roomId = `ack-${next++}`;
-      const ledger = new Ledger({ senders: clients, clients, reach: 'all' });
-      const crowd = await Crowd.enter(trial, writers({ roomId, clients, ledger }));
-      entered.push({ ledger, crowd, actors: crowd.welcomes.map(actorIn) });
-    }
-  };
-  await Promise.all(Array.from({ length: ROOMS_AT_ONCE }, enterNext));
+  await eachOf(rooms, ROOMS_AT_ONCE, async (index) => {
+    const ledger = new Ledger({ senders: clients, clients, reach: 'all' });
+    const crowd = await Crowd.enter(trial, writers({ roomId: `ack-${index}`, clients, ledger }));
+    entered.push({ ledger, crowd, actors: crowd.welcomes.map(actorIn) });
+  });
   return entered;
 }

@@ -1,13 +1,11 @@
 /** Many light clients in one room: plain sockets that know when they have entered, and nothing else of the protocol. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WebSocket } from 'ws';
-import type { Trial } from '../case.ts';
 import { ENTER_MS_MAX } from '../config.ts';
 import type { Door } from '../servers/server.ts';
+import { Line, type Place, type Way, wayInto } from './line.ts';
 
 /** Sockets opened at a time: more would wait in the system's queue and time out there. */
 const ENTERING_MAX = 25;
-const TEXT = { binary: false } as const;
 
 export interface Entry {
   readonly door: Door;
@@ -17,6 +15,8 @@ export interface Entry {
   readonly hello?: Buffer;
   /** Whether this frame tells a client that it is in the room. */
   readonly isWelcome: (frame: Buffer) => boolean;
+  /** Whether it is all that a client asked for on entering; when absent, the welcome is. */
+  readonly isComplete?: (frame: Buffer) => boolean;
   /** Gets every frame, the welcome included. */
   readonly receive: (client: number, frame: Buffer) => void;
 }
@@ -26,57 +26,60 @@ export class Crowd {
   readonly losses: string[] = [];
   /** The frame that welcomed each client. */
   readonly welcomes: Buffer[] = [];
-  readonly #sockets: WebSocket[] = [];
+  readonly #lines: Line[] = [];
   readonly #entry: Entry;
+  readonly #way: Way;
   #isLeaving = false;
 
-  private constructor(entry: Entry) {
+  /** Nobody is in the room yet, which must be there. */
+  constructor(place: Place, entry: Entry) {
     this.#entry = entry;
+    this.#way = wayInto(place, entry.door, entry.roomId);
   }
 
   /** Makes the room and enters it with all clients. @throws an Error when one of them does not get in. */
-  static async enter({ server, address }: Pick<Trial, 'server' | 'address'>, entry: Entry): Promise<Crowd> {
-    await server.openRoom(address, entry.roomId);
-    const url = server.url(address, entry.door, entry.roomId);
-    const crowd = new Crowd(entry);
+  static async enter(place: Place, entry: Entry): Promise<Crowd> {
+    await place.server.openRoom(place.address, entry.roomId);
+    const crowd = new Crowd(place, entry);
     for (let first = 0; first < entry.clients; first += ENTERING_MAX) {
       const count = Math.min(ENTERING_MAX, entry.clients - first);
-      await crowd.#within(Promise.all(Array.from({ length: count }, (_, index) => crowd.#enter(first + index, url))));
+      await crowd.#within(Promise.all(Array.from({ length: count }, (_, index) => crowd.admit(first + index))));
     }
     return crowd;
   }
 
   /** Sends a frame made before: as text to an SDK's server, else as bytes. */
   send(client: number, frame: Buffer): void {
-    if (this.#entry.door === 'sdk') this.#sockets[client]!.send(frame, TEXT);
-    else this.#sockets[client]!.send(frame);
+    this.#lines[client]!.say(frame);
   }
 
   /** From now on this client reads nothing. */
   pause(client: number): void {
-    this.#sockets[client]!.pause();
+    this.#lines[client]!.socket.pause();
   }
 
   leave(): void {
     this.#isLeaving = true;
-    for (const socket of this.#sockets) socket.terminate();
+    for (const { socket } of this.#lines) socket.terminate();
   }
 
-  #enter(client: number, url: string): Promise<void> {
-    const { hello, isWelcome, receive } = this.#entry;
-    const socket = new WebSocket(url, { perMessageDeflate: false, skipUTF8Validation: true });
-    this.#sockets[client] = socket;
+  /** One client enters. Rejects when it does not get in. */
+  admit(client: number): Promise<void> {
+    const { hello, isWelcome, isComplete = isWelcome, receive } = this.#entry;
+    let isWaiting = true;
     return new Promise((resolve, reject) => {
-      socket.on('open', () => hello !== undefined && this.send(client, hello));
-      socket.on('message', (frame: Buffer) => {
-        if (this.welcomes[client] === undefined && isWelcome(frame)) {
-          this.welcomes[client] = frame;
+      const hear = (frame: Buffer): void => {
+        if (this.welcomes[client] === undefined && isWelcome(frame)) this.welcomes[client] = frame;
+        if (isWaiting && isComplete(frame)) {
+          isWaiting = false;
           resolve();
         }
         receive(client, frame);
-      });
-      socket.on('error', reject);
-      socket.on('close', (code, reason) => {
+      };
+      const line = new Line(this.#way, { hello, hear });
+      this.#lines[client] = line;
+      line.socket.on('error', reject);
+      line.socket.on('close', (code, reason) => {
         if (this.#isLeaving) return;
         this.losses.push(`client ${client} was closed with ${code} ${String(reason)}`);
         reject(new Error(this.losses.at(-1)));

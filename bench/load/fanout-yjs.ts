@@ -4,29 +4,52 @@
  * that come within a few milliseconds share a frame.
  */
 import * as Y from 'yjs';
-import type { Case } from '../case.ts';
+import { type Case, targetsFor } from '../case.ts';
 import { FANOUT_YJS, type Typing } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
+import { atriumCluster } from '../servers/atrium-cluster.ts';
+import { hocuspocus } from '../servers/hocuspocus.ts';
 import { rawUws } from '../servers/raw-uws.ts';
+import type { Server } from '../servers/server.ts';
+import { vendorDev } from '../servers/vendor-dev.ts';
+import { yWebsocket } from '../servers/y-websocket.ts';
 import type { Entry } from './crowd.ts';
-import { type Ledger, markOf } from './ledger.ts';
+import { type Ledger, markOf, type Reach } from './ledger.ts';
 import { type Talk, talkInRoom } from './paced-room.ts';
 import { ASK_FOR_ALL, isStep, STEP_2, syncFrame, UPDATE } from './sync-frames.ts';
 
 const nameOf = ({ clients, typists, perSecond }: Typing): string => `${clients} clients, ${typists} typing ${perSecond}/s`;
+const [, middle, large] = FANOUT_YJS.map(nameOf) as [string, string, string];
 
 export const fanoutYjs: Case = {
   name: 'fanout-yjs',
   question: 'What does it cost to hand one typed update to one y-websocket client, and how long does it take?',
   unit: 'deliveries',
-  servers: [atrium, rawUws],
-  variants: FANOUT_YJS.map((typing) => ({ name: nameOf(typing), load: (trial) => talkInRoom(trial, talkOf(typing)) })),
+  subjects: [atrium, atriumCluster],
+  peers: [rawUws, yWebsocket, hocuspocus, vendorDev],
+  variants: FANOUT_YJS.map((typing) => ({
+    name: nameOf(typing),
+    load: (trial) => talkInRoom(trial, talkOf(typing)),
+    notFor: nameOf(typing) === middle ? [] : [atriumCluster.name],
+  })),
   metrics: ['cpuPerMillion', 'helperCpuPerMillion', 'p50Ms', 'p99Ms', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [
-    { variant: nameOf(FANOUT_YJS[1]!), metric: 'cpuPerMillion', against: 'raw-uws', limit: { atMost: 1.35 } },
-    { variant: nameOf(FANOUT_YJS[1]!), metric: 'p50Ms', against: 'raw-uws', limit: { atMost: 1.3 } },
-    { variant: nameOf(FANOUT_YJS[2]!), metric: 'cpuPerMillion', against: 'raw-uws', limit: { atMost: 0.8 } },
-    { variant: nameOf(FANOUT_YJS[2]!), metric: 'p50Ms', against: 'raw-uws', limit: { atMost: 1.3 } },
+    ...targetsFor(
+      { variant: middle, metric: 'cpuPerMillion' },
+      { atMost: { 'raw-uws': 1.35, 'y-websocket': 0.65, hocuspocus: 0.55, 'vendor-dev': 0.5 } },
+    ),
+    ...targetsFor(
+      { variant: middle, metric: 'p50Ms' },
+      { atMost: { 'raw-uws': 1.3, 'y-websocket': 1, hocuspocus: 0.85, 'vendor-dev': 0.5 } },
+    ),
+    ...targetsFor(
+      { variant: large, metric: 'cpuPerMillion' },
+      { atMost: { 'raw-uws': 0.8, 'y-websocket': 0.48, hocuspocus: 0.42, 'vendor-dev': 0.52 } },
+    ),
+    ...targetsFor(
+      { variant: large, metric: 'p50Ms' },
+      { atMost: { 'raw-uws': 1.3, 'y-websocket': 1, hocuspocus: 0.85, 'vendor-dev': 0.5 } },
+    ),
   ],
 };
 
@@ -37,7 +60,13 @@ function talkOf({ clients, typists, perSecond }: Typing): Talk {
     perSecond,
     entryFor: (ledger) => editors({ roomId: 'fanout', clients, ledger }),
     framesOf: typedFrames,
+    reachOn: updatesReach,
   };
+}
+
+/** Whom a server hands an update to. */
+export function updatesReach({ yjsEcho }: Server): Reach {
+  return yjsEcho === 'echoed' ? 'others, echoed' : 'others';
 }
 
 /** Clients that enter like a y-websocket provider with an empty document. */
@@ -58,8 +87,8 @@ export function typedFrames(typist: number, count: number): Buffer[] {
   return Array.from({ length: count }, (_, number) => type(number));
 }
 
-/** The same one by one: asked in order for the `number`-th update, it types that. */
-export function typing(typist: number): (number: number) => Buffer {
+/** The same one by one: asked in order for the `number`-th update, it types that. `sender` is the typist's number over all rooms. */
+export function typing(typist: number, sender = typist): (number: number) => Buffer {
   const doc = new Y.Doc();
   doc.clientID = typist + 1; // small numbers, so that no byte of the frame looks like a mark
   const text = doc.getText('text');
@@ -68,7 +97,7 @@ export function typing(typist: number): (number: number) => Buffer {
     frame = syncFrame(UPDATE, update);
   });
   return (number) => {
-    text.insert(text.length, markOf(typist, number));
+    text.insert(text.length, markOf(sender, number));
     return frame;
   };
 }

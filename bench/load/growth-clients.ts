@@ -6,7 +6,7 @@
 import type { Case, Outcome, Trial } from '../case.ts';
 import { GROWTH } from '../config.ts';
 import { atriumWith } from '../servers/atrium.ts';
-import { editors, typedFrames } from './fanout-yjs.ts';
+import { editors, typedFrames, updatesReach } from './fanout-yjs.ts';
 import { talkInRoom } from './paced-room.ts';
 
 const TYPISTS = 2;
@@ -18,7 +18,8 @@ export const growthClients: Case = {
   question: 'What does a delivery cost, and how long does it take, when the room grows?',
   unit: 'deliveries',
   grows: 'clients in the room',
-  servers: [atriumWith({ CONNECTIONS_PER_ROOM_MAX: '20000', IDLE_CONNECTION_SECONDS: '3600' })],
+  subjects: [atriumWith({ CONNECTIONS_PER_ROOM_MAX: '20000', IDLE_CONNECTION_SECONDS: '3600' })],
+  peers: [],
   variants: GROWTH.clients.map((clients) => ({ name: nameOf(clients), at: clients, load: (trial) => talk(trial, clients) })),
   metrics: ['cpuPerMillion', 'p50Ms', 'p99Ms', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [{ variant: MOST, metric: 'cpuPerMillion', against: { variant: FEWEST }, limit: { atMost: 0.5 } }],
@@ -32,6 +33,7 @@ function talk(trial: Trial, clients: number): Promise<Outcome> {
     senders: TYPISTS,
     perSecond: updates / TYPISTS,
     entryFor: (ledger) => editors({ roomId: 'growth', clients, ledger }),
+    reachOn: updatesReach,
     framesOf: (typist, count) => typedFrames(typist, Math.ceil(count)),
   });
 }

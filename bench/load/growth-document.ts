@@ -18,7 +18,8 @@ export const growthDocument: Case = {
   question: 'How do the wait and the cost of a join grow with the document?',
   unit: 'joins',
   grows: 'bytes of the document',
-  servers: [atrium],
+  subjects: [atrium],
+  peers: [],
   variants: GROWTH.documentBytes.map((bytes) => ({ name: nameOf(bytes), at: bytes, load: (trial) => openIt(trial, bytes) })),
   metrics: ['p50Ms', 'p99Ms', 'cpuMsEach', 'snapshotMs', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [

@@ -6,8 +6,8 @@ import { rm } from 'node:fs/promises';
 import type { Case, Outcome, Trial } from '../case.ts';
 import { GROWTH } from '../config.ts';
 import { percentile } from '../metrics.ts';
-import { aDataDir, atrium, startAtriumOn } from '../servers/atrium.ts';
-import { type Address, addressOf, REST_HEADERS, restUrl } from '../servers/server.ts';
+import { aDataDir, atrium, startMain } from '../servers/atrium.ts';
+import { type Address, addressOf, restHeaders, restUrl } from '../servers/server.ts';
 import { Crowd } from './crowd.ts';
 import { Ledger } from './ledger.ts';
 import { actorIn, opFrame, writers } from './storage-ops.ts';
@@ -27,7 +27,8 @@ export const growthJournal: Case = {
   question: 'How long does a room take to wake when its worker died and so much was written since its last snapshot?',
   unit: 'rooms',
   grows: 'changes in the journal',
-  servers: [atrium],
+  subjects: [atrium],
+  peers: [],
   variants: GROWTH.journalRows.map((rows) => ({ name: nameOf(rows), at: rows, load: (trial) => wake(trial, rows) })),
   metrics: ['wakeMs', 'completeness'],
   targets: [{ variant: nameOf(GROWTH.journalRows.at(-1)!), metric: 'wakeMs', against: null, limit: { atMost: 250 } }],
@@ -50,7 +51,7 @@ async function wake(trial: Trial, rows: number): Promise<Outcome> {
 
 /** Until it is killed: it has no time for a snapshot. */
 async function withServer<Value>(dataDir: string, use: (address: Address) => Promise<Value>): Promise<Value> {
-  const { running, started } = await startAtriumOn(dataDir, NO_SNAPSHOTS);
+  const { running, started } = await startMain({ DATA_DIR: dataDir, ...NO_SNAPSHOTS });
   try {
     return await use(addressOf(running));
   } finally {
@@ -85,9 +86,9 @@ async function write(trial: Trial, rows: number): Promise<void> {
 
 /** The first request after the start, which the room has to wake for. @throws an Error when it lacks the last op. */
 async function touch(address: Address, rows: number): Promise<number> {
-  await (await fetch(restUrl(address, '/v2/rooms/nobody'), { headers: REST_HEADERS })).text(); // the connection, and code that is hot
+  await (await fetch(restUrl(address, '/v2/rooms/nobody'), { headers: restHeaders() })).text(); // the connection, and code that is hot
   const startedAtMs = performance.now();
-  const response = await fetch(restUrl(address, `/v2/rooms/${ROOM}/storage`), { headers: REST_HEADERS });
+  const response = await fetch(restUrl(address, `/v2/rooms/${ROOM}/storage`), { headers: restHeaders() });
   const text = await response.text();
   const ms = performance.now() - startedAtMs;
   if (!response.ok || (rows > 0 && !text.includes(String(rows - 1))))

@@ -5,10 +5,11 @@
  */
 import type { Case, Outcome, Trial } from '../case.ts';
 import { GROWTH } from '../config.ts';
+import { settledKb } from '../memory.ts';
 import { percentile } from '../metrics.ts';
 import { atriumWith } from '../servers/atrium.ts';
-import { REST_HEADERS, restUrl } from '../servers/server.ts';
-import { residentMb } from './memory.ts';
+import { restHeaders, restUrl } from '../servers/server.ts';
+import { eachOf } from './many-rooms.ts';
 import { startPace } from './pace.ts';
 import { measure, outcomeOf, settled } from './window.ts';
 
@@ -22,7 +23,8 @@ export const growthRooms: Case = {
   question: 'What do rooms cost when there are many: to create, to wake, to keep, to change?',
   unit: 'ops',
   grows: 'rooms',
-  servers: [atriumWith({ IDLE_ROOM_SECONDS: '3600' })],
+  subjects: [atriumWith({ IDLE_ROOM_SECONDS: '3600' })],
+  peers: [],
   variants: GROWTH.rooms.map((rooms) => ({ name: nameOf(rooms), at: rooms, load: (trial) => manyRooms(trial, rooms) })),
   metrics: ['kbPerRoom', 'createMs', 'wakeMs', 'cpuPerMillion', 'p50Ms', 'p99Ms', 'completeness', 'othersBusy'],
   targets: [
@@ -38,10 +40,10 @@ async function manyRooms(trial: Trial, rooms: number): Promise<Outcome> {
   const createMs = await forEachOf(rooms, (room) =>
     call('POST', '/v2/rooms', { id: `room-${room}`, defaultAccesses: ['*:write'] }),
   );
-  const before = residentMb(trial.address.pid);
+  const beforeKb = await settledKb(trial);
   const document = { serviceType: 'LiveObject', data: { turn: 0 } };
   const wakeMs = await forEachOf(rooms, (room) => call('POST', `/v2/rooms/room-${room}/storage`, document));
-  const kbPerRoom = ((residentMb(trial.address.pid) - before) * 1_000) / rooms;
+  const kbPerRoom = ((await settledKb(trial)) - beforeKb) / rooms;
   const outcome = await patched(trial, rooms);
   return { ...outcome, values: { ...outcome.values, kbPerRoom, createMs: medianOf(createMs), wakeMs: medianOf(wakeMs) } };
 }
@@ -90,14 +92,10 @@ function strideIn(rooms: number, turn: number): number {
   return (turn * 7_919) % rooms;
 }
 
-/** How long each took; so many at a time. */
+/** How long each took. */
 async function forEachOf(count: number, act: (index: number) => Promise<number>): Promise<number[]> {
   const took: number[] = [];
-  let next = 0;
-  const actNext = async (): Promise<void> => {
-    while (next < count) took.push(await act(next++));
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, actNext));
+  await eachOf(count, AT_ONCE, async (index) => took.push(await act(index)));
   return took;
 }
 
@@ -105,7 +103,7 @@ async function forEachOf(count: number, act: (index: number) => Promise<number>)
 function callsTo({ address }: Trial): (method: string, path: string, body: unknown) => Promise<number> {
   return async (method, path, body) => {
     const startedAtMs = performance.now();
-    const response = await fetch(restUrl(address, path), { method, headers: REST_HEADERS, body: JSON.stringify(body) });
+    const response = await fetch(restUrl(address, path), { method, headers: restHeaders(), body: JSON.stringify(body) });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text.slice(0, 200)}`);
     return performance.now() - startedAtMs;

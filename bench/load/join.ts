@@ -4,16 +4,19 @@
  * room reads its snapshot first, which is a query and a copy, not a `Y.Doc`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Case, Outcome, Trial } from '../case.ts';
+import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
 import { IDLE_ROOM_SECONDS, JOIN, ROOM_GONE_MS_MAX } from '../config.ts';
-import { type CpuTimes, readCpu } from '../cpu.ts';
 import { percentile } from '../metrics.ts';
 import { atrium, atriumWith } from '../servers/atrium.ts';
+import { hocuspocus } from '../servers/hocuspocus.ts';
 import { rawUwsWithDocuments } from '../servers/raw-uws.ts';
 import type { Address } from '../servers/server.ts';
+import { vendorDev } from '../servers/vendor-dev.ts';
+import { yWebsocket } from '../servers/y-websocket.ts';
 import { metricOf } from './own-metrics.ts';
 import { type TypedDocument, typedDocument } from './typed-document.ts';
 import { bringDocument, join, wholenessOf } from './visit.ts';
+import { measureWhile, type Window } from './window.ts';
 
 const MB = (JOIN.documentBytes / 1e6).toFixed(1);
 const WARM = `${MB} MB, somebody is there`;
@@ -24,12 +27,19 @@ export const joinWarm: Case = {
   name: 'join',
   question: 'How long until somebody who enters has a large document, and what does it cost the server?',
   unit: 'joins',
-  servers: [atrium, rawUwsWithDocuments],
+  subjects: [atrium],
+  peers: [rawUwsWithDocuments, yWebsocket, hocuspocus, vendorDev],
   variants: [{ name: WARM, load: (trial) => joinAgain(trial, typedDocument(JOIN.documentBytes)) }],
   metrics: METRICS,
   targets: [
-    { variant: WARM, metric: 'p50Ms', against: 'raw-uws', limit: { atMost: 2 } },
-    { variant: WARM, metric: 'cpuMsEach', against: 'raw-uws', limit: { atMost: 3 } },
+    ...targetsFor(
+      { variant: WARM, metric: 'p50Ms' },
+      { atMost: { 'raw-uws': 2, 'y-websocket': 0.17, hocuspocus: 0.16, 'vendor-dev': 0.15 } },
+    ),
+    ...targetsFor(
+      { variant: WARM, metric: 'cpuMsEach' },
+      { atMost: { 'raw-uws': 3, 'y-websocket': 0.06, hocuspocus: 0.045, 'vendor-dev': 0.06 } },
+    ),
   ],
 };
 
@@ -38,7 +48,8 @@ export const joinCold: Case = {
   name: 'join-cold',
   question: 'And when nobody was there for a while, so that the room has to be read first?',
   unit: 'joins',
-  servers: [atriumWith({ IDLE_ROOM_SECONDS: String(IDLE_ROOM_SECONDS) }), rawUwsWithDocuments],
+  subjects: [atriumWith({ IDLE_ROOM_SECONDS: String(IDLE_ROOM_SECONDS) })],
+  peers: [rawUwsWithDocuments],
   variants: [{ name: COLD, load: joinAsleep }],
   metrics: METRICS,
   targets: [{ variant: COLD, metric: 'p50Ms', against: null, limit: { atMost: 60 } }],
@@ -46,13 +57,15 @@ export const joinCold: Case = {
 
 /** One after the other, through the warm-up and the measured time, while the room is awake. */
 export async function joinAgain(trial: Trial, typed: TypedDocument): Promise<Outcome> {
-  await bringDocument(trial, { roomId: 'join', typed });
+  const author = await bringDocument(trial, { roomId: 'join', typed });
   const isWhole = wholenessOf(typed);
   await joinFor(trial.warmupSeconds, trial, isWhole);
-  const before = readCpu(trial.address.pid);
-  const startedAtMs = performance.now();
-  const visits = await joinFor(trial.seconds, trial, isWhole);
-  return joinsOutcome({ visits, spent: spentSince(before, trial.address), seconds: (performance.now() - startedAtMs) / 1_000 });
+  const visits: Visit[] = [];
+  const window = await measureWhile(trial, async () => {
+    visits.push(...(await joinFor(trial.seconds, trial, isWhole)));
+  });
+  author.leave();
+  return joinsOutcome(visits, window);
 }
 
 interface Visit {
@@ -74,21 +87,21 @@ async function joinFor(seconds: number, trial: Trial, isWhole: (update: Uint8Arr
 async function joinAsleep(trial: Trial): Promise<Outcome> {
   const typed = typedDocument(JOIN.documentBytes);
   const rooms = Array.from({ length: JOIN.coldRooms }, (_, index) => `cold-${index}`);
-  for (const roomId of rooms) await bringDocument(trial, { roomId, typed });
+  for (const roomId of rooms) (await bringDocument(trial, { roomId, typed })).leave();
   await untilAsleep(trial.address);
   const isWhole = wholenessOf(typed);
-  const before = readCpu(trial.address.pid);
-  const startedAtMs = performance.now();
   const visits: Visit[] = [];
-  for (const roomId of rooms) {
-    const { ms, update } = await join(trial, roomId);
-    visits.push({ ms, isWhole: isWhole(update) });
-  }
-  return joinsOutcome({ visits, spent: spentSince(before, trial.address), seconds: (performance.now() - startedAtMs) / 1_000 });
+  const window = await measureWhile(trial, async () => {
+    for (const roomId of rooms) {
+      const { ms, update } = await join(trial, roomId);
+      visits.push({ ms, isWhole: isWhole(update) });
+    }
+  });
+  return joinsOutcome(visits, window);
 }
 
 /** Waits until the server holds no room; one that does not tell is not waited for. @throws an Error when it keeps them. */
-export async function untilAsleep(address: Address): Promise<void> {
+async function untilAsleep(address: Address): Promise<void> {
   const deadlineMs = performance.now() + ROOM_GONE_MS_MAX;
   while (((await metricOf(address, 'atrium_rooms')) ?? 0) > 0) {
     if (performance.now() > deadlineMs) throw new Error(`rooms were still awake after ${ROOM_GONE_MS_MAX} ms`);
@@ -96,17 +109,7 @@ export async function untilAsleep(address: Address): Promise<void> {
   }
 }
 
-export function spentSince(before: CpuTimes, { pid }: Address): CpuTimes {
-  const after = readCpu(pid);
-  return {
-    server: after.server - before.server,
-    helpers: after.helpers - before.helpers,
-    load: after.load - before.load,
-    machine: after.machine - before.machine,
-  };
-}
-
-function joinsOutcome({ visits, spent, seconds }: { visits: readonly Visit[]; spent: CpuTimes; seconds: number }): Outcome {
+function joinsOutcome(visits: readonly Visit[], { seconds, cpu: spent }: Window): Outcome {
   const whole = visits.filter(({ isWhole }) => isWhole);
   if (whole.length === 0) throw new Error('nobody got the document whole');
   const sorted = Float64Array.from(whole.map(({ ms }) => ms)).sort();

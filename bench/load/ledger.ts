@@ -8,8 +8,9 @@
 
 const TILDE = 0x7e;
 const ZERO = 0x30;
-const SENDER_DIGITS = 3;
+const SENDER_DIGITS = 4;
 const NUMBER_DIGITS = 7;
+/** 126, the code of a tilde, is no multiple of it: else the clock of somebody's tenth mark would look like the beginning of another. */
 const MARK_BYTES = 2 + SENDER_DIGITS + NUMBER_DIGITS;
 
 /** The mark of the `number`-th message of a sender, both counted from 0. */
@@ -19,22 +20,29 @@ export function markOf(sender: number, number: number): string {
   return `~~${String(sender).padStart(SENDER_DIGITS, '0')}${String(number).padStart(NUMBER_DIGITS, '0')}`;
 }
 
-/** Whom a message must reach: all but its sender, or its sender too, as an acknowledgement. */
-export type Reach = 'others' | 'all';
+/** Whom a message must reach: all but its sender, or its sender too, as an acknowledgement; or all others, and its sender may get it back, which does not count. */
+export type Reach = 'others' | 'all' | 'others, echoed';
 
-interface LedgerOptions {
+export interface LedgerOptions {
   readonly senders: number;
   /** Clients in the room. The senders are the first of them. */
   readonly clients: number;
   readonly reach: Reach;
+  /** The number of the first sender, where several rooms have ledgers: then what leaks from one into the other is seen. */
+  readonly firstSender?: number;
+  /** Whether a newer message of a sender stands for those before it that never came, as a newer state of a person does; else each must come. */
+  readonly gaps?: 'filled by newer';
   /** Hears of each acknowledgement of a message to its sender. */
   readonly onOwn?: (sender: number, number: number) => void;
+  /** Hears of each arrival at somebody else. */
+  readonly onOther?: (sender: number, number: number) => void;
   /** Takes the times of what counts, which then are not kept here: a run of hours has millions. */
   readonly onTime?: (whose: 'own' | 'others', ms: number, sender: number, number: number) => void;
 }
 
 export class Ledger {
   readonly #options: LedgerOptions;
+  readonly #firstSender: number;
   /** Times of sending, by sender. */
   readonly #sentAtMs: number[][];
   /** The newest number seen, by receiver and sender. */
@@ -49,6 +57,7 @@ export class Ledger {
 
   constructor(options: LedgerOptions) {
     this.#options = options;
+    this.#firstSender = options.firstSender ?? 0;
     this.#sentAtMs = Array.from({ length: options.senders }, () => []);
     this.#seen = new Int32Array(options.senders * options.clients).fill(-1);
   }
@@ -63,7 +72,7 @@ export class Ledger {
     const nowMs = performance.now();
     for (let at = frame.indexOf(TILDE); at >= 0; at = frame.indexOf(TILDE, at + 1)) {
       if (frame[at + 1] !== TILDE || at + MARK_BYTES > frame.length) continue;
-      const sender = digits(frame, at + 2, SENDER_DIGITS);
+      const sender = digits(frame, at + 2, SENDER_DIGITS) - this.#firstSender;
       const number = digits(frame, at + 2 + SENDER_DIGITS, NUMBER_DIGITS);
       this.#arrived({ receiver, sender, number, nowMs });
       at += MARK_BYTES - 1;
@@ -108,21 +117,29 @@ export class Ledger {
   }
 
   #arrived({ receiver, sender, number, nowMs }: { receiver: number; sender: number; number: number; nowMs: number }): void {
-    const { clients, reach, onOwn, onTime } = this.#options;
+    const { clients, reach, gaps, onOwn, onOther } = this.#options;
+    const isOwn = sender === receiver;
+    if (isOwn && reach === 'others, echoed') return;
     const sentAtMs = this.#sentAtMs[sender]?.[number];
     const cell = sender * clients + receiver;
-    const isOwn = sender === receiver;
     if (sentAtMs === undefined || number <= this.#seen[cell]! || (isOwn && reach === 'others')) {
       this.#strays += 1;
       return;
     }
+    const first = gaps === 'filled by newer' ? this.#seen[cell]! + 1 : number;
+    for (let each = first; each <= number; each += 1) this.#note(isOwn ? 'own' : 'others', { sender, number: each, nowMs });
     this.#seen[cell] = number;
-    if (this.#counts(sentAtMs)) {
-      this.#delivered += 1;
-      if (onTime !== undefined) onTime(isOwn ? 'own' : 'others', nowMs - sentAtMs, sender, number);
-      else (isOwn ? this.#ownMs : this.#othersMs).push(nowMs - sentAtMs);
-    }
     if (isOwn) onOwn?.(sender, number);
+    else onOther?.(sender, number);
+  }
+
+  #note(whose: 'own' | 'others', { sender, number, nowMs }: { sender: number; number: number; nowMs: number }): void {
+    const sentAtMs = this.#sentAtMs[sender]![number]!;
+    if (!this.#counts(sentAtMs)) return;
+    const { onTime } = this.#options;
+    this.#delivered += 1;
+    if (onTime !== undefined) onTime(whose, nowMs - sentAtMs, sender, number);
+    else (whose === 'own' ? this.#ownMs : this.#othersMs).push(nowMs - sentAtMs);
   }
 
   #counts(sentAtMs: number): boolean {

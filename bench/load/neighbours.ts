@@ -5,13 +5,13 @@
  */
 import type { Case, Outcome, Trial } from '../case.ts';
 import { NEIGHBOURS, SLOW_CONSUMER } from '../config.ts';
+import { watchMemory } from '../memory.ts';
 import { atrium } from '../servers/atrium.ts';
 import { rawUws } from '../servers/raw-uws.ts';
 import { Crowd } from './crowd.ts';
-import { editors, typedFrames, typing } from './fanout-yjs.ts';
-import { JointLedger } from './joint-ledger.ts';
+import { editors, typedFrames } from './fanout-yjs.ts';
 import { Ledger, markOf } from './ledger.ts';
-import { watchMemory } from './memory.ts';
+import { eachOf, ManyRooms } from './many-rooms.ts';
 import { startPace } from './pace.ts';
 import { people } from './presence-sdk.ts';
 import { measure, outcomeOf, settled } from './window.ts';
@@ -20,6 +20,7 @@ const CALM = 'calm rooms alone';
 const BESIDE = 'calm rooms beside a hot one';
 const READING = 'a room in which all read';
 const ONE_SLOW = 'the same, one does not read';
+const DIALS_MAX = 25;
 /** The 2 MB that one socket may have waiting (reliability 2.f), and what events, made and freed, let the heap grow by meanwhile. */
 const GROWN_MB_MAX = 8;
 
@@ -27,7 +28,8 @@ export const neighbours: Case = {
   name: 'neighbours',
   question: 'What do people feel of a hot room on their worker, and of somebody in their room who does not read?',
   unit: 'deliveries',
-  servers: [atrium, rawUws],
+  subjects: [atrium],
+  peers: [rawUws],
   variants: [
     { name: CALM, load: (trial) => calmRooms(trial, 'alone') },
     { name: BESIDE, load: (trial) => calmRooms(trial, 'beside a hot room') },
@@ -44,33 +46,24 @@ export const neighbours: Case = {
 
 async function calmRooms(trial: Trial, company: 'alone' | 'beside a hot room'): Promise<Outcome> {
   const { rooms, clients, perSecond } = NEIGHBOURS.calm;
-  const calm: { ledger: Ledger; crowd: Crowd; type: ((number: number) => Buffer)[] }[] = [];
-  for (let index = 0; index < rooms; index += 1) {
-    const ledger = new Ledger({ senders: clients, clients, reach: 'others' });
-    const crowd = await Crowd.enter(trial, editors({ roomId: `calm-${index}`, clients, ledger }));
-    calm.push({ ledger, crowd, type: Array.from({ length: clients }, (_, client) => typing(client)) });
-  }
+  const calm = await ManyRooms.make(trial, { rooms, clients, senders: clients });
+  await eachOf(rooms * clients, DIALS_MAX, (index) => calm.admit(index % rooms, Math.floor(index / rooms)));
   const hot = company === 'alone' ? null : await startHotRoom(trial);
-  const book = new JointLedger(calm.map(({ ledger }) => ledger));
   const stopTyping = startPace({
     senders: rooms * clients,
     perSecond,
-    send(turn) {
-      const { ledger, crowd, type } = calm[turn % rooms]!;
-      const client = Math.floor(turn / rooms);
-      crowd.send(client, type[client]!(ledger.sent(client)));
-    },
+    send: (turn) => calm.speak(turn % rooms, Math.floor(turn / rooms)),
   });
-  const window = await measure(trial, book);
+  const window = await measure(trial, calm);
   stopTyping();
-  await settled(book);
-  for (const { crowd } of calm) crowd.leave();
+  await settled(calm);
+  calm.leave();
   return outcomeOf({
     window,
-    count: book.delivered,
-    latenciesMs: book.othersMs,
-    completeness: book.delivered / book.expected,
-    problems: [...calm.flatMap(({ crowd }) => crowd.losses), ...book.problems, ...(hot?.stop() ?? [])],
+    count: calm.delivered,
+    latenciesMs: calm.othersMs,
+    completeness: calm.delivered / calm.expected,
+    problems: [...calm.problems, ...(hot?.stop() ?? [])],
   });
 }
 

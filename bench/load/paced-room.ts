@@ -1,7 +1,8 @@
 /** Load of one shape: people in one room who say something at a steady rate, and all others must hear it. */
 import type { Outcome, Trial } from '../case.ts';
+import type { Server } from '../servers/server.ts';
 import { Crowd, type Entry } from './crowd.ts';
-import { Ledger } from './ledger.ts';
+import { Ledger, type LedgerOptions, type Reach } from './ledger.ts';
 import { startPace } from './pace.ts';
 import { measure, outcomeOf, settled } from './window.ts';
 
@@ -11,6 +12,8 @@ export interface Talk {
   readonly senders: number;
   /** From each sender. */
   readonly perSecond: number;
+  readonly reachOn: (server: Server) => Reach;
+  readonly gaps?: LedgerOptions['gaps'];
   readonly entryFor: (ledger: Ledger) => Entry;
   /** The first `count` frames of a sender, each with its mark. */
   readonly framesOf: (sender: number, count: number) => readonly Buffer[];
@@ -19,8 +22,9 @@ export interface Talk {
 /** Frames made beyond the planned end, for a clock that runs over. */
 const SPARE_SECONDS = 2;
 
-export async function talkInRoom(trial: Trial, { clients, senders, perSecond, entryFor, framesOf }: Talk): Promise<Outcome> {
-  const ledger = new Ledger({ senders, clients, reach: 'others' });
+export async function talkInRoom(trial: Trial, talk: Talk): Promise<Outcome> {
+  const { clients, senders, perSecond, entryFor, framesOf, reachOn, gaps } = talk;
+  const ledger = new Ledger({ senders, clients, reach: reachOn(trial.server), ...(gaps !== undefined && { gaps }) });
   const count = (trial.warmupSeconds + trial.seconds + SPARE_SECONDS) * perSecond;
   const frames = Array.from({ length: senders }, (_, sender) => framesOf(sender, count));
   const crowd = await Crowd.enter(trial, entryFor(ledger));

@@ -1,5 +1,5 @@
 /** The load process: one run, told by the runner over the message channel, answered the same way. */
-import type { Outcome } from '../case.ts';
+import { type Outcome, serversOf } from '../case.ts';
 import type { Address } from '../servers/server.ts';
 import { CASES } from './cases.ts';
 import { GROWTH_CASES } from './growth-cases.ts';
@@ -23,9 +23,10 @@ process.once('disconnect', () => process.exit(1)); // the runner is gone
 
 async function reportOn({ caseName, variantName, serverName, ...trial }: Job): Promise<Report> {
   try {
-    const { servers, variants } = [...CASES, ...GROWTH_CASES].find(({ name }) => name === caseName)!;
-    const server = servers.find(({ name }) => name === serverName)!;
-    const outcome = await variants.find(({ name }) => name === variantName)!.load({ server, ...trial });
+    const theCase = [...CASES, ...GROWTH_CASES].find(({ name }) => name === caseName)!;
+    const variant = theCase.variants.find(({ name }) => name === variantName)!;
+    const server = serversOf(theCase, variant).find(({ name }) => name === serverName)!;
+    const outcome = await variant.load({ server, ...trial });
     return { outcome };
   } catch (error) {
     return { failure: error instanceof Error ? error.message : String(error) };

@@ -2,10 +2,12 @@
  * Storage ops over the SDK's protocol, durability strict.
  * Expected: at least 0.35× the ops of a relay that writes nothing down, because the commits of all twenty writers are one.
  */
-import type { Case, Outcome, Trial } from '../case.ts';
+import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
 import { STORAGE_OPS } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
+import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { rawUws } from '../servers/raw-uws.ts';
+import { vendorDev } from '../servers/vendor-dev.ts';
 import { Crowd, type Entry } from './crowd.ts';
 import { Ledger, markOf } from './ledger.ts';
 import { measure, outcomeOf, settled } from './window.ts';
@@ -17,12 +19,13 @@ export const storageOps: Case = {
   name: 'storage-ops',
   question: 'How many Storage ops a second does a room take when every one must be in Postgres before it is acknowledged?',
   unit: 'ops',
-  servers: [atrium, rawUws],
+  subjects: [atrium, atriumCluster],
+  peers: [rawUws, vendorDev],
   variants: [{ name: NAME, load: writeInTurns }],
   metrics: ['cpuPerMillion', 'helperCpuPerMillion', 'p50Ms', 'p99Ms', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [
-    { variant: NAME, metric: 'perSecond', against: 'raw-uws', limit: { atLeast: 0.35 } },
-    { variant: NAME, metric: 'cpuPerMillion', against: 'raw-uws', limit: { atMost: 1.4 } },
+    ...targetsFor({ variant: NAME, metric: 'perSecond' }, { atLeast: { 'raw-uws': 0.35, 'vendor-dev': 7 } }),
+    ...targetsFor({ variant: NAME, metric: 'cpuPerMillion' }, { atMost: { 'raw-uws': 1.4, 'vendor-dev': 0.6 } }),
   ],
 };
 
@@ -57,6 +60,7 @@ export function writers({ roomId, clients, ledger }: { roomId: string; clients: 
     clients,
     hello: Buffer.from('[{"type":200}]'),
     isWelcome: (frame) => frame.includes('"type":104'),
+    isComplete: (frame) => frame.includes('"type":211'), // the end of Storage: what comes later is an op
     receive: (client, frame) => ledger.received(client, frame),
   };
 }

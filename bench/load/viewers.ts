@@ -6,15 +6,15 @@
 import type { Case, Outcome, Trial } from '../case.ts';
 import { VIEWERS } from '../config.ts';
 import { percentile } from '../metrics.ts';
-import { atriumCluster } from '../servers/atrium-cluster.ts';
+import { atriumFourWith } from '../servers/atrium-cluster.ts';
 import { rawUws } from '../servers/raw-uws.ts';
 import { Crowd } from './crowd.ts';
-import { editors, typing } from './fanout-yjs.ts';
+import { editors, typing, updatesReach } from './fanout-yjs.ts';
 import { Ledger } from './ledger.ts';
 import { startPace } from './pace.ts';
 import { measure, outcomeOf, settled } from './window.ts';
 
-const { workers, viewers, typists, perSecond } = VIEWERS;
+const { viewers, typists, perSecond } = VIEWERS;
 const NAME = `${viewers.toLocaleString('en')} viewers, ${typists} typing ${perSecond}/s`;
 /** Entering takes longer than a silent connection may be. */
 const LIMITS = { CONNECTIONS_PER_ROOM_MAX: '20000', IDLE_CONNECTION_SECONDS: '3600' };
@@ -23,9 +23,21 @@ export const viewersCase: Case = {
   name: 'viewers',
   question: 'How long until the last of 10,000 viewers has what somebody typed, when they are on four workers?',
   unit: 'deliveries',
-  servers: [atriumCluster(workers, LIMITS), rawUws],
+  subjects: [atriumFourWith(LIMITS)],
+  peers: [rawUws],
   variants: [{ name: NAME, load: watch }],
-  metrics: ['p50Ms', 'p99Ms', 'lastP50Ms', 'lastP99Ms', 'cpuPerMillion', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
+  metrics: [
+    'p50Ms',
+    'p99Ms',
+    'lastP50Ms',
+    'lastP99Ms',
+    'cpuPerMillion',
+    'helperCpuPerMillion',
+    'perSecond',
+    'completeness',
+    'loadBusy',
+    'othersBusy',
+  ],
   targets: [
     { variant: NAME, metric: 'cpuPerMillion', against: 'raw-uws', limit: { atMost: 2 } },
     { variant: NAME, metric: 'lastP99Ms', against: null, limit: { atMost: 500 } },
@@ -40,7 +52,7 @@ async function watch(trial: Trial): Promise<Outcome> {
   const ledger = new Ledger({
     senders: typists,
     clients,
-    reach: 'others',
+    reach: updatesReach(trial.server),
     onTime(_, ms, sender, number) {
       othersMs.push(ms);
       const message = number * typists + sender;
@@ -54,13 +66,12 @@ async function watch(trial: Trial): Promise<Outcome> {
     perSecond,
     send: (typist) => crowd.send(typist, type[typist]!(ledger.sent(typist))),
   });
-  const { seconds, cpu } = await measure(trial, ledger);
+  const window = await measure(trial, ledger);
   stopTyping();
   await settled(ledger);
   crowd.leave();
   const { values, problems } = outcomeOf({
-    // Below the supervisor are the workers; the relay has nothing below it.
-    window: { seconds, cpu: { ...cpu, server: cpu.server + cpu.helpers, helpers: 0 } },
+    window,
     count: ledger.delivered,
     latenciesMs: othersMs,
     completeness: ledger.delivered / ledger.expected,

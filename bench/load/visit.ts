@@ -1,14 +1,11 @@
 /** One client at a time who brings a document to a room, or opens it and leaves. */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WebSocket } from 'ws';
 import * as Y from 'yjs';
-import type { Trial } from '../case.ts';
 import { ENTER_MS_MAX } from '../config.ts';
+import { Line, type Place, wayInto } from './line.ts';
 import { ASK_FOR_ALL, isStep, STEP_1, STEP_2, syncFrame, UPDATE, updateIn } from './sync-frames.ts';
 import type { TypedDocument } from './typed-document.ts';
-
-type Place = Pick<Trial, 'server' | 'address'>;
 
 /** Sent without a pause; then the server is left to read it, and to write it down: less than 5 MB/s. */
 const BYTES_AT_ONCE = 512 * 1024;
@@ -17,16 +14,26 @@ const ATTEMPTS_MAX = 10;
 /** An update without structs and without deletions. */
 const NOTHING = Uint8Array.of(0, 0);
 
+/** Whoever typed the document, and is still there. */
+export interface Author {
+  leave(): void;
+}
+
+interface Work {
+  readonly roomId: string;
+  readonly typed: TypedDocument;
+}
+
 /**
- * Types the document into the room, and stays until a newcomer gets all of it. A server that refuses for a while (its database is behind) is
+ * Types the document into the room, and resolves when a newcomer gets all of it. A server that refuses for a while (its database is behind) is
  * brought all of it again, as a client would that comes back. @throws an Error when it never has it.
  */
-export async function bringDocument(place: Place, { roomId, typed }: { roomId: string; typed: TypedDocument }): Promise<void> {
-  await place.server.openRoom(place.address, roomId);
+export async function bringDocument(place: Place, work: Work): Promise<Author> {
+  await place.server.openRoom(place.address, work.roomId);
   let refusal: unknown = null;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     try {
-      if (await isBrought(place, { roomId, typed })) return;
+      return await typeAll(place, work);
     } catch (error) {
       refusal = error;
     }
@@ -35,30 +42,33 @@ export async function bringDocument(place: Place, { roomId, typed }: { roomId: s
   throw new Error(`${place.server.name} did not keep all of the document: ${String(refusal)}`);
 }
 
-async function isBrought(place: Place, { roomId, typed }: { roomId: string; typed: TypedDocument }): Promise<boolean> {
-  const socket = open(place, roomId);
-  socket.on('message', (frame: Buffer) => {
-    if (isStep(STEP_1, frame)) socket.send(syncFrame(STEP_2, NOTHING)); // what it lacks is typed below
-  });
+async function typeAll(place: Place, { roomId, typed }: Work): Promise<Author> {
+  const hear = (frame: Buffer): void => {
+    if (isStep(STEP_1, frame)) author.say(syncFrame(STEP_2, NOTHING)); // what it lacks is typed below
+  };
+  const author = new Line(wayInto(place, 'yjs', roomId), { hear });
+  const { socket } = author;
   try {
     await within('the room to open', new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject)));
     let unpaused = 0;
     for (const update of typed.updates) {
-      socket.send(syncFrame(UPDATE, update));
+      author.say(syncFrame(UPDATE, update));
       unpaused += update.length;
       if (unpaused < BYTES_AT_ONCE) continue;
       unpaused = 0;
       await hasRead(socket);
       await sleep(PAUSE_MS);
     }
-    return isSame((await join(place, roomId)).update, typed);
-  } finally {
+    if (!isSame((await join(place, roomId)).update, typed)) throw new Error('a newcomer got less');
+    return { leave: () => socket.terminate() };
+  } catch (error) {
     socket.terminate();
+    throw error;
   }
 }
 
 /** A pong is sent in its turn: it tells that all before the ping was looked at. */
-function hasRead(socket: WebSocket): Promise<unknown> {
+function hasRead(socket: Line['socket']): Promise<unknown> {
   const answered = new Promise<void>((resolve, reject) => {
     const closed = (code: number): void => reject(new Error(`closed with ${code} while the document was typed`));
     socket.once('close', closed);
@@ -79,13 +89,15 @@ export interface Joined {
 
 /** Dials, asks for everything, and leaves with it. */
 export async function join(place: Place, roomId: string): Promise<Joined> {
+  const way = wayInto(place, 'yjs', roomId);
   const startedAtMs = performance.now();
-  const socket = open(place, roomId);
+  let came: (joined: Joined) => void;
+  const hear = (frame: Buffer): void => {
+    if (isStep(STEP_2, frame)) came({ update: updateIn(frame), ms: performance.now() - startedAtMs });
+  };
+  const { socket } = new Line(way, { hello: ASK_FOR_ALL, hear });
   const whole = new Promise<Joined>((resolve, reject) => {
-    socket.once('open', () => socket.send(ASK_FOR_ALL));
-    socket.on('message', (frame: Buffer) => {
-      if (isStep(STEP_2, frame)) resolve({ update: updateIn(frame), ms: performance.now() - startedAtMs });
-    });
+    came = resolve;
     socket.once('error', reject);
     socket.once('close', (code, reason) => reject(new Error(`closed with ${code} ${String(reason)} before the document came`)));
   });
@@ -111,10 +123,6 @@ function isSame(update: Uint8Array, { doc }: TypedDocument): boolean {
   const received = new Y.Doc();
   Y.applyUpdate(received, update);
   return Y.equalSnapshots(Y.snapshot(received), Y.snapshot(doc));
-}
-
-function open({ server, address }: Place, roomId: string): WebSocket {
-  return new WebSocket(server.url(address, 'yjs', roomId), { perMessageDeflate: false, skipUTF8Validation: true });
 }
 
 async function within<Value>(what: string, wanted: Promise<Value>): Promise<Value> {

@@ -15,13 +15,20 @@ export interface Window {
 /** While load runs: waits for the warm-up, opens the window, closes it. */
 export async function measure(trial: Trial, book: { open(): void; close(): void }): Promise<Window> {
   await sleep(trial.warmupSeconds * 1_000);
-  const before = readCpu(trial.address.pid);
+  return measureWhile(trial, async () => {
+    book.open();
+    await sleep(trial.seconds * 1_000);
+    book.close();
+  });
+}
+
+/** The window is open as long as the work takes. */
+export async function measureWhile({ address }: Trial, work: () => Promise<unknown>): Promise<Window> {
+  const before = readCpu(address);
   const openedAtMs = performance.now();
-  book.open();
-  await sleep(trial.seconds * 1_000);
-  book.close();
+  await work();
   const seconds = (performance.now() - openedAtMs) / 1_000;
-  const after = readCpu(trial.address.pid);
+  const after = readCpu(address);
   return {
     seconds,
     cpu: {

@@ -1,8 +1,8 @@
 /** Records → one HTML page that needs nothing else: bars of ratios with their predictions, curves for what grows. Text in, text out. */
-import type { Case, Target } from '../case.ts';
+import type { Case, Target, Variant } from '../case.ts';
 import { METRICS, type Metric } from '../metrics.ts';
 import type { CaseRecord } from '../record.ts';
-import { ratio, runsOf, summaryIn, times, verdictOn } from '../verdict.ts';
+import { comparedWith, ratio, runsOf, subjectsIn, summaryIn, times, verdictOn, wantedOf } from '../verdict.ts';
 
 export interface Entry {
   readonly theCase: Case;
@@ -30,8 +30,8 @@ export function chartsPage(entries: readonly Entry[], { script, styles }: Parts)
 <style>${styles.join('\n')}</style>
 <main>
 <h1>Results</h1>
-<p>Medians over the rounds. A bar shows Atrium as a multiple of a peer; it begins at 1×, where both are equal, and ▏ is the prediction.
-<span class="better">This colour</span>: as predicted or, where nothing was, in favour of Atrium; <span class="worse">this one</span>: not. raw-uws is the floor,
+<p>Medians over the rounds. A bar shows a server of ours as a multiple of a peer; it begins at 1×, where both are equal, and ▏ is the prediction.
+<span class="better">This colour</span>: as predicted or, where nothing was, in our favour; <span class="worse">this one</span>: not. raw-uws is the floor,
 a relay that keeps and checks nothing: nobody is expected below it. Figures, spread and limits: RESULTS.md, README.md.</p>
 <nav>${links.join(' ')}</nav>
 ${sections.join('\n')}
@@ -42,8 +42,8 @@ ${sections.join('\n')}
 }
 
 function caseSection({ theCase, record }: Entry): string {
-  const bars = theCase.variants.flatMap(({ name }) =>
-    theCase.metrics.flatMap((metric) => barsOf(theCase, { record, metric, variant: name })),
+  const bars = theCase.variants.flatMap((variant) =>
+    theCase.metrics.flatMap((metric) => barsOf(theCase, { record, metric, variant })),
   );
   return section({ theCase, record }, bars.length === 0 ? '' : `<div class="bars">${bars.join('')}</div>`);
 }
@@ -54,37 +54,44 @@ function section({ theCase, record }: Entry, content: string): string {
   const problems = record.runs.filter((run) => run.problems.length > 0).length;
   const doubt =
     problems === 0 ? '' : `<p class="worse">${problems} of ${record.runs.length} runs are not to be trusted: see RESULTS.md.</p>`;
-  const verdicts = theCase.targets.map((target) => verdictLine(theCase, target, record));
+  const verdicts = theCase.targets.flatMap((target) => verdictLines(theCase, target, record));
   return `<section id="${theCase.name}"><h2>${escaped(theCase.name)}</h2><p>${escaped(theCase.question)}</p>${content}${doubt}
 <ul>${verdicts.join('')}</ul><p class="where">${escaped(where)}</p></section>`;
 }
 
-function verdictLine(theCase: Case, target: Target, { runs }: CaseRecord): string {
-  const { measured, wanted, holds } = verdictOn(theCase, target, runs);
-  const word = holds ? '<b class="better">holds</b>' : '<b class="worse">missed</b>';
-  return `<li>${word} ${escaped(`${target.variant}, ${METRICS[target.metric].title}: ${measured}, predicted ${wanted}`)}</li>`;
+/** One for each server of ours that has this figure. */
+function verdictLines(theCase: Case, target: Target, { runs }: CaseRecord): string[] {
+  return subjectsIn(theCase, runs).flatMap((own) => {
+    const { measured, holds } = verdictOn(own, target, runs);
+    if (holds === null) return [];
+    const word = holds ? '<b class="better">holds</b>' : '<b class="worse">missed</b>';
+    const predicted = [wantedOf(target), comparedWith(target)].filter((part) => part !== null).join(' ');
+    const what = `${target.variant}, ${METRICS[target.metric].title} of ${own}: ${measured}, predicted ${predicted}`;
+    return [`<li>${word} ${escaped(what)}</li>`];
+  });
 }
 
 interface Bars {
   readonly record: CaseRecord;
   readonly metric: Metric;
-  readonly variant: string;
+  readonly variant: Variant;
 }
 
-/** One for each peer that has this figure. The rate of an open loop is given, so its ratio says nothing: it needs a prediction to be shown. */
+/** One for each server of ours and peer that have this figure. The rate of an open loop is given, so its ratio says nothing: it needs a prediction to be shown. */
 function barsOf(theCase: Case, { record: { runs }, metric, variant }: Bars): string[] {
-  const targets = theCase.targets.filter((target) => target.variant === variant && target.metric === metric);
+  const targets = theCase.targets.filter((target) => target.variant === variant.name && target.metric === metric);
   if (!METRICS[metric].compared || (metric === 'perSecond' && targets.length === 0)) return [];
-  const [own, ...peers] = theCase.servers.map(({ name }) => ({ name, runs: runsOf(runs, variant, name) }));
-  return peers.flatMap((peer) => {
-    const value = ratio(metric, own!.runs, peer.runs);
-    if (value === null) return [];
-    const target = targets.find(({ against }) => against === peer.name);
-    const label = `${variant}, ${METRICS[metric].title} ÷ ${peer.name}`;
-    return [
-      `<div class="label">${escaped(label)}</div>${bar(value, { metric, target })}<div class="value">${times(value)}</div>`,
-    ];
-  });
+  return subjectsIn(theCase, runs).flatMap((own) =>
+    theCase.peers.flatMap(({ name: peer }) => {
+      const value = ratio(metric, runsOf(runs, variant.name, own), runsOf(runs, variant.name, peer));
+      if (value === null) return [];
+      const target = targets.find(({ against }) => against === peer);
+      const label = `${variant.name}, ${METRICS[metric].title}: ${own} ÷ ${peer}`;
+      return [
+        `<div class="label">${escaped(label)}</div>${bar(value, { metric, target })}<div class="value">${times(value)}</div>`,
+      ];
+    }),
+  );
 }
 
 function bar(value: number, { metric, target }: { metric: Metric; target: Target | undefined }): string {
@@ -112,7 +119,7 @@ function curveSection(entry: Entry): string {
 /** Null when fewer than two points have this figure. */
 function curve({ theCase, record }: Entry, metric: Metric): string | null {
   const points = theCase.variants.filter(({ at }) => at !== undefined);
-  const values = points.map(({ name }) => summaryIn(runsOf(record.runs, name, theCase.servers[0]!.name), metric));
+  const values = points.map(({ name }) => summaryIn(runsOf(record.runs, name, theCase.subjects[0]!.name), metric));
   if (values.filter((value) => value !== null).length < 2) return null;
   const data = {
     points: points.map(({ at }) => shortly(at!)),

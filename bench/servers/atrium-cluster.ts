@@ -1,68 +1,57 @@
-/** Atrium as four workers under a supervisor, behind one port, on Postgres, Redis and S3 of their own. All of it on the server's core. */
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type Stores, startStores } from '../../test/chaos/stores.ts';
+/** Atrium in a cluster: its Postgres, Redis and S3 are servers of their own, on the same core, started by `stores-process.ts`. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { quietPorts } from '../../test/support/e2e/free-port.ts';
-import { stop } from '../processes.ts';
-import { atrium, type Settings, startAtriumOn } from './atrium.ts';
-import { type Address, type Running, restUrl, type Server } from './server.ts';
+import { CORES, START_MS_MAX } from '../config.ts';
+import { type Started, start, stop } from '../processes.ts';
+import { doors, type Settings, startMain } from './atrium.ts';
+import { type Running, type Server, untilServing } from './server.ts';
 
-const DATABASE = 'bench';
+const STORES = new URL('./stores-process.ts', import.meta.url);
+const FOUR = 4;
 const WORKERS_KNOWN_MS = 2_000;
 
-/** The pid is the supervisor's: its workers are what `cpu.ts` counts as helpers; the stores belong to the runner. */
-export function atriumCluster(workers: number, settings: Settings): Server {
-  return { ...atrium, name: `atrium × ${workers}`, start: () => startCluster(workers, settings) };
+/** One worker. */
+export const atriumCluster: Server = { name: 'atrium-cluster', start: () => startBesideStores(startOne), ...doors };
+
+/** Four workers under a supervisor, behind one port, with settings that a case needs. */
+export function atriumFourWith(settings: Settings): Server {
+  return { name: 'atrium-four', start: () => startBesideStores((stores) => startFour({ ...stores, ...settings })), ...doors };
 }
 
-async function startCluster(workers: number, settings: Settings): Promise<Running> {
-  const folder = await mkdtemp(join(tmpdir(), 'atrium-bench-'));
-  let stores: Stores | null = null;
-  const clear = async (): Promise<void> => {
-    await stores?.stop();
-    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-  };
+/** Stores first; they end when the server has. */
+async function startBesideStores(startServer: (stores: Settings) => Promise<Running>): Promise<Running> {
+  const stores = start(STORES, { core: CORES.server, language: 'ts' });
   try {
-    await chmod(folder, 0o755);
-    stores = await startStores(folder);
-    await stores.postgres.ask('postgres', `create database ${DATABASE}`);
-    const dataDir = join(folder, 'data');
-    await mkdir(dataDir);
-    const first = await quietPorts(2 * workers);
-    const ports = { WORKERS: String(workers), BUS_PORT: String(first), ADMIN_PORT: String(first + workers) };
-    const { running, started } = await startAtriumOn(dataDir, { ...ports, ...settingsOf(stores), ...settings });
-    await untilAllServe(running, { workers, adminPort: first + workers });
-    return { ...running, adminPort: first + workers, stop: () => stop(started).then(clear) };
+    const running = await startServer(await settingsFrom(stores));
+    return { ...running, storesPid: stores.pid, stop: () => running.stop().finally(() => stop(stores)) };
   } catch (error) {
-    await clear();
+    await stop(stores);
     throw error;
   }
 }
 
-async function untilAllServe(at: Address, { workers, adminPort }: { workers: number; adminPort: number }): Promise<void> {
-  for (let worker = 0; worker < workers; worker += 1) {
-    for (;;) {
-      const own = { ...at, port: adminPort + worker };
-      const answer = await fetch(restUrl(own, '/readyz')).catch(() => null);
-      await answer?.arrayBuffer();
-      if (answer?.status === 200) break;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
-  await new Promise((resolve) => setTimeout(resolve, WORKERS_KNOWN_MS)); // and have heard of each other
+async function startOne(settings: Settings): Promise<Running> {
+  return (await startMain({ BUS_PORT: '0', ...settings })).running;
 }
 
-function settingsOf({ postgres, redis, s3 }: Stores): Settings {
-  return {
-    DATABASE_URL: postgres.url(DATABASE),
-    REDIS_URL: `redis://${redis.address}`,
-    REDIS_PREFIX: 'bench',
-    S3_BUCKET: 'bench',
-    S3_ENDPOINT: `http://127.0.0.1:${s3.port}`,
-    S3_FORCE_PATH_STYLE: 'true',
-    S3_CREATE_BUCKET: 'true',
-    AWS_ACCESS_KEY_ID: s3.accessKey,
-    AWS_SECRET_ACCESS_KEY: s3.secretKey,
-  };
+/** A worker has the ports of the first, each with its own number added. */
+async function startFour(settings: Settings): Promise<Running> {
+  const first = await quietPorts(2 * FOUR);
+  const adminPort = first + FOUR;
+  const ports = { BUS_PORT: String(first), ADMIN_PORT: String(adminPort) };
+  const { running, started } = await startMain({ WORKERS: String(FOUR), ...ports, ...settings });
+  for (let worker = 0; worker < FOUR; worker += 1) {
+    await untilServing(started, { ...running, port: adminPort + worker }, '/readyz');
+  }
+  await sleep(WORKERS_KNOWN_MS); // and have heard of each other
+  return { ...running, children: 'workers' };
+}
+
+/** The stores say where they are as settings of the server. */
+function settingsFrom({ child, ended, output }: Started): Promise<Settings> {
+  return new Promise((resolve, reject) => {
+    child.once('message', (settings) => resolve(settings as Settings));
+    void ended.then((reason) => reject(new Error(`the stores did not start, ${reason}: ${output()}`)));
+    setTimeout(() => reject(new Error(`the stores did not start within ${START_MS_MAX} ms`)), START_MS_MAX).unref();
+  });
 }

@@ -17,9 +17,8 @@ const SETTINGS = {
   MESSAGES_PER_SECOND_MAX: '100000',
 } as const;
 
-export const atrium: Server = {
-  name: 'atrium',
-  start: () => startAtrium({}),
+/** How clients use it, however it is started. */
+export const doors: Pick<Server, 'openRoom' | 'url'> = {
   openRoom: (at, roomId) =>
     ask(at, { method: 'POST', path: '/v2/rooms?idempotent=true', body: { id: roomId, defaultAccesses: ['*:write'] } }),
   url: ({ port }, door, roomId) => {
@@ -32,16 +31,18 @@ export const atrium: Server = {
 
 export type Settings = Readonly<Record<string, string>>;
 
-/** The same with settings that a case needs, and with a port that tells metrics. */
+export const atrium: Server = atriumWith({});
+
+/** The same with settings that a case needs. */
 export function atriumWith(settings: Settings): Server {
-  return { ...atrium, start: () => startAtrium(settings) };
+  return { name: 'atrium', start: () => startAtrium(settings), ...doors };
 }
 
 async function startAtrium(settings: Settings): Promise<Running> {
   const dataDir = await aDataDir();
   const removeData = (): Promise<void> => rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   try {
-    const { running } = await startAtriumOn(dataDir, settings);
+    const { running } = await startMain({ DATA_DIR: dataDir, ...settings });
     return { ...running, stop: () => running.stop().then(removeData) };
   } catch (error) {
     await removeData();
@@ -55,12 +56,12 @@ export async function aDataDir(): Promise<string> {
   return dataDir;
 }
 
-/** On data that may be there, and that stay when it has stopped. */
-export async function startAtriumOn(dataDir: string, settings: Settings): Promise<{ running: Running; started: Started }> {
+/** With settings that say where its data are, which stay when it has stopped. */
+export async function startMain(settings: Settings): Promise<{ running: Running; started: Started }> {
   const [port, adminPort] = [await freePort(), await freePort()];
-  const env = { ...SETTINGS, PORT: String(port), ADMIN_PORT: String(adminPort), DATA_DIR: dataDir, ...settings };
+  const env = { ...SETTINGS, PORT: String(port), ADMIN_PORT: String(adminPort), ...settings };
   const started = start(MAIN, { core: CORES.server, env, language: 'js' });
-  const address: Address = { port, adminPort, pid: started.pid };
+  const address: Address = { port, adminPort: Number(env.ADMIN_PORT), pid: started.pid };
   await untilServing(started, address, '/health');
   return { running: { ...address, output: started.output, stop: () => stop(started) }, started };
 }

@@ -12,7 +12,7 @@ import { BACK_END } from '../features/comments/threads/rules.ts';
 import { writingRoutes } from '../features/comments/writing/routes.ts';
 import { findDeletedInboxSince, findInboxChangedSince, findInboxOfThreads } from '../features/notifications/inbox/queries.ts';
 import { ReaderNotes } from '../features/notifications/readers/queries.ts';
-import { findRoomForEntry, findRoomId } from '../features/rooms/queries.ts';
+import { findRoomId, type RoomAtEntry } from '../features/rooms/queries.ts';
 import { permissionsIn, personOf } from '../features/tokens/queries.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import type { SqlOutbox } from '../kernel/persistence/sql-outbox.ts';
@@ -29,9 +29,10 @@ interface CommentParts {
   readonly rooms: RoomDoor;
   /** What who has set nothing for a room is subscribed to there. */
   readonly byDefault: SubscriptionDefault;
+  findRoom(roomId: RoomId): Promise<RoomAtEntry | null>;
 }
 
-export function commentParts({ db, outbox, rooms, byDefault }: CommentParts): BoundRoute[] {
+export function commentParts({ db, outbox, rooms, byDefault, findRoom }: CommentParts): BoundRoute[] {
   outbox.consume('live', (event, tx) => tellRoom(appEventOf(event), { db: tx, rooms }));
   const readers = new ReaderNotes({ db, clock: systemClock });
   const deps = {
@@ -46,7 +47,7 @@ export function commentParts({ db, outbox, rooms, byDefault }: CommentParts): Bo
     personOf,
     viewerOf: async (principal: Principal, roomId: RoomId) => {
       if (principal.kind === 'secret') return BACK_END;
-      const permissions = await permissionsIn(principal, { roomId, findRoom: (id) => findRoomForEntry(db, id) });
+      const permissions = await permissionsIn(principal, { roomId, findRoom });
       if (principal.kind !== 'user') return { userId: null, permissions };
       const { userId } = personOf(principal);
       await readers.note(userId, { roomId, permissions });

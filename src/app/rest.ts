@@ -12,7 +12,7 @@ import { consoleRoutes } from '../features/console/routes.ts';
 import { findMissingFiles } from '../features/files/queries.ts';
 import { fileRoutes } from '../features/files/routes.ts';
 import { liveRoutes } from '../features/live/routes.ts';
-import { findRoomForEntry } from '../features/rooms/queries.ts';
+import { atEntry, type RoomAtEntry } from '../features/rooms/queries.ts';
 import { roomRoutes } from '../features/rooms/routes.ts';
 import { schemaRoutes } from '../features/schemas/routes.ts';
 import { storageRoutes } from '../features/storage/routes.ts';
@@ -61,10 +61,14 @@ const JSON_DEPTH_MAX = 32;
 const JSON_KEYS_MAX = 200_000;
 
 export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbox, webhooks }: RestDeps): HttpHandler {
-  const { door } = rooms.worker;
+  const { door, changes } = rooms.worker;
   const nowMs = (): number => systemClock.nowMs();
   const tokenKey = tokenKeyFrom(keys.secretKey);
-  const roomExists = async (roomId: RoomId): Promise<boolean> => (await findRoomForEntry(db, roomId)) !== null;
+  const findRoom = async (roomId: RoomId): Promise<RoomAtEntry | null> => {
+    const room = await rooms.findRoom(roomId);
+    return room === null ? null : atEntry(room);
+  };
+  const roomExists = async (roomId: RoomId): Promise<boolean> => (await rooms.findRoom(roomId)) !== null;
   const uploads = {
     db,
     blobs: rooms.stored.blobs,
@@ -79,11 +83,20 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
     publicKey: keys.publicKey,
     nowMs,
     newTokenId: () => systemRandom.uuid(),
-    findRoom: (roomId: RoomId) => findRoomForEntry(db, roomId),
+    findRoom,
   };
   const routes = [
     ...tokenRoutes(tokens),
-    ...roomRoutes({ db, outbox, rooms: door, nowMs, accessesChanged: (roomId) => rooms.worker.reconsider(roomId) }),
+    ...roomRoutes({
+      db,
+      outbox,
+      rooms: door,
+      nowMs,
+      writer: rooms.writer,
+      findRoom: (roomId) => rooms.findRoom(roomId),
+      accessesChanged: (roomId) => changes.accessesChanged(roomId),
+      roomChanged: (roomId) => changes.roomChanged(roomId),
+    }),
     ...liveRoutes({ rooms: door, roomExists }),
     ...schemaRoutes({ db, rooms: door, nowMs }),
     ...storageRoutes({
@@ -96,14 +109,12 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
       ...uploads,
       userIdOf: (principal) => personOf(principal).userId,
       permissionsIn: async (principal, roomId) =>
-        principal.kind === 'secret'
-          ? FULL_ACCESS
-          : permissionsIn(principal, { roomId, findRoom: (id) => findRoomForEntry(db, id) }),
+        principal.kind === 'secret' ? FULL_ACCESS : permissionsIn(principal, { roomId, findRoom }),
     }),
     ...ydocRoutes({ rooms: door }),
     ...versionRoutes({ db, blobs: rooms.stored.blobs, log, rooms: door, nowMs }),
-    ...notificationParts({ db, outbox, settings, roomExists }),
-    ...commentParts({ db, outbox, rooms: door, byDefault: settings.THREAD_NOTIFICATIONS }),
+    ...notificationParts({ db, outbox, settings, roomExists }), // before the comments: whoever hears of one live asks for its notification, too
+    ...commentParts({ db, outbox, rooms: door, byDefault: settings.THREAD_NOTIFICATIONS, findRoom }),
     ...v1Routes({ rooms: door, typeKey: settings.STORAGE_TYPE_KEY, roomExists }),
     ...consoleRoutes({ rooms: door, roomExists, workerReports: () => rooms.worker.reports() }),
     ...webRoutes(settings, { issueToken: (request) => issueToken(request, tokens) }),
@@ -118,8 +129,7 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
       verifyToken: async (token) => ({ ...(await rooms.verifyToken(token)) }),
       verifyBackEndToken: (token) => verifyBackEndToken(token, { tokenKey, nowMs: nowMs() }),
     }),
-    authorize: (principal, need, params) =>
-      authorize(principal, need, { params, findRoom: (roomId) => findRoomForEntry(db, roomId) }),
+    authorize: (principal, need, params) => authorize(principal, need, { params, findRoom }),
     answers: new SqlAnswers({ db, log }),
     jsonLimits: { bytesMax: settings.BODY_BYTES_MAX, depthMax: JSON_DEPTH_MAX, keysMax: JSON_KEYS_MAX },
     origins: '*',

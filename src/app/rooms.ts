@@ -7,7 +7,16 @@ import type { Log } from '../base/observe.ts';
 import type { Tracer } from '../base/trace.ts';
 import type { Settings } from '../config.ts';
 import { findMissingFiles } from '../features/files/queries.ts';
-import { createRoomOnEntry, findOwnerAddress, findRoomForEntry, touchLastConnection } from '../features/rooms/queries.ts';
+import {
+  atEntry,
+  findOwnerAddress,
+  findRoom,
+  findRoomForEntry,
+  noteVisits,
+  type RoomAtEntry,
+  type RoomRow,
+  roomOnEntry,
+} from '../features/rooms/queries.ts';
 import { findSchemaOfStream } from '../features/schemas/queries.ts';
 import { type AdmissionDeps, admit, makeTokenVerifier, tokenKeyFrom, type VerifyToken } from '../features/tokens/queries.ts';
 import { keepVersion } from '../features/versions/queries.ts';
@@ -21,12 +30,20 @@ import { type OpenedBlobs, openBlobs } from './blobs.ts';
 import type { Cluster } from './cluster.ts';
 import { type Database, whenDatabaseAnswers } from './database.ts';
 import type { ServerKeys } from './keys.ts';
+import { LastVisits } from './last-visits.ts';
+import { RoomMemory } from './room-memory.ts';
 import { connectionLimits, roomPolicy } from './room-policy.ts';
+import { RoomWriter } from './room-writer.ts';
 
 export interface Rooms {
   readonly worker: Worker;
   readonly verifyToken: VerifyToken;
   readonly stored: OpenedBlobs;
+  readonly writer: RoomWriter;
+  /** As it is now; null when there is none. @throws AppError DATABASE_UNAVAILABLE */
+  findRoom(roomId: RoomId): Promise<RoomRow | null>;
+  /** Ends what writes for rooms but is not in them; after the worker. */
+  close(): Promise<void>;
 }
 
 const REMEMBERED_TOKENS_MAX = 20_000;
@@ -66,6 +83,32 @@ export async function startRooms({
     rememberedMax: REMEMBERED_TOKENS_MAX,
   });
   const stored = await openBlobs(settings, { db, log, publicUrl, secret: tokenKeyFrom(keys.secretKey) });
+  const standing: { worker: Worker | null } = { worker: null };
+  const memory = new RoomMemory<RoomRow>({
+    clock: systemClock,
+    standing: () => standing.worker?.standing ?? null,
+    find: (roomId) => findRoom(db, roomId),
+  });
+  const writer = new RoomWriter({
+    db,
+    whenMade: (tx, made) =>
+      outbox.add(
+        tx,
+        ...made.flatMap(({ id, pk, createdAt }) => outboxRowsOf({ type: 'room.created', roomId: id, roomPk: pk, at: createdAt })),
+      ),
+  });
+  const visits = new LastVisits({
+    clock: systemClock,
+    log,
+    async write(entered) {
+      await noteVisits(db, entered);
+      for (const { roomId } of entered) memory.forget(roomId);
+    },
+  });
+  const close = async (): Promise<void> => {
+    await visits.close();
+    await stored.close();
+  };
   const deps: WorkerDeps = {
     world: { clock: systemClock, random: systemRandom, log, metrics, tracer },
     authority,
@@ -77,48 +120,50 @@ export async function startRooms({
       keepVersion: (version) => keepVersion(version, { db, blobs: stored.blobs, log }),
       findOwner: (roomId) => findOwnerAddress(db, roomId),
       findMissingFiles: (roomId, fileIds) => findMissingFiles(db, { roomId, fileIds }),
+      remembered: memory,
     },
     limits: {
       policy: roomPolicy(settings),
       limits: connectionLimits(settings),
       connectionsMax: settings.CONNECTIONS_MAX,
     },
-    admit: admission({ db, outbox, verifyToken, publicKey: keys.publicKey }),
+    admit: admission({ db, outbox, writer, verifyToken, publicKey: keys.publicKey, memory, visits }),
     ...rest,
   };
   const worker = await whenDatabaseAnswers(() => Worker.start(deps), log).catch(async (error: unknown) => {
-    await stored.close();
+    await close();
     throw error;
   });
+  standing.worker = worker;
   if (isPrivate) await worker.fenceAllOthers();
-  return { worker, verifyToken, stored };
+  return { worker, verifyToken, stored, writer, findRoom: (roomId) => memory.find(roomId), close };
+}
+
+interface AdmissionParts {
+  readonly db: Sql;
+  readonly outbox: Outbox;
+  readonly writer: RoomWriter;
+  readonly verifyToken: VerifyToken;
+  readonly publicKey: string;
+  readonly memory: RoomMemory<RoomRow>;
+  readonly visits: LastVisits;
 }
 
 /** Who comes in, or is in and may perhaps stay, checked against the room as it is in the database now. */
-function admission({
-  db,
-  outbox,
-  ...deps
-}: {
-  db: Sql;
-  outbox: Outbox;
-  verifyToken: VerifyToken;
-  publicKey: string;
-}): ConnectionDeps['admit'] {
-  const nowIso = (): string => isoFromMs(systemClock.nowMs());
-  const findRoom: AdmissionDeps['findRoom'] = (roomId) => findRoomForEntry(db, roomId);
+function admission({ db, outbox, writer, memory, visits, ...deps }: AdmissionParts): ConnectionDeps['admit'] {
+  const findRoom = async (roomId: RoomId): Promise<RoomAtEntry | null> => {
+    const room = await memory.find(roomId);
+    return room === null ? null : atEntry(room);
+  };
   return async (target, visit) => {
     if (visit === 'going on') return admit(target, { ...deps, findRoom, createRoom: thereIsNone });
     const createRoom: AdmissionDeps['createRoom'] = async (wanted) => {
-      const at = nowIso();
-      const room = await createRoomOnEntry(db, { ...wanted, nowIso: at }, (tx, { id, pk }) =>
-        outbox.add(tx, ...outboxRowsOf({ type: 'room.created', roomId: id, roomPk: pk, at })),
-      );
+      const { room } = await writer.make(db, roomOnEntry({ ...wanted, nowIso: isoFromMs(systemClock.nowMs()) }));
       outbox.nudge();
-      return room;
+      return atEntry(room);
     };
     const admitted = await admit(target, { ...deps, findRoom, createRoom });
-    await touchLastConnection(db, { roomId: admitted.roomId, nowIso: nowIso() });
+    visits.note(admitted.roomId);
     return admitted;
   };
 }

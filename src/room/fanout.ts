@@ -53,7 +53,7 @@ export class Fanout {
     this.#waitingBytes = 0;
     const sdkText = onceEach(encodeForSdk);
     const yjsBytes = onceEach(encodeForYjs);
-    for (const group of groupByMessages(this.#room.sessions.values(), waiting)) {
+    for (const group of groupByMessages(this.#room.sessions, waiting)) {
       const messages = group.heard.map((index) => waiting[index]!.message);
       const frames = group.kind === 'sdk' ? sdkFrames(messages, sdkText) : yjsFrames(messages, yjsBytes);
       if (frames.length > 0)
@@ -87,19 +87,56 @@ interface Group {
 }
 
 /** Sessions of one kind that hear the same messages share one encoding: usually one large group, and each sender by itself. */
-function groupByMessages(sessions: Iterable<Session>, waiting: readonly Waiting[]): Iterable<Group> {
+function groupByMessages(sessions: ReadonlyMap<SessionId, Session>, waiting: readonly Waiting[]): Group[] {
+  const { own, shared } = byAudience(waiting);
+  const groups: Group[] = [];
+  for (const [id, indices] of own) {
+    const session = sessions.get(id);
+    if (session === undefined || session.kind === 'rest') continue;
+    const heard = [...indices, ...heardOf(session, waiting, shared)].sort((left, right) => left - right);
+    groups.push({ kind: session.kind, heard, sessions: [id] });
+  }
+  if (shared.length > 0) groups.push(...groupsOfShared(sessions, { waiting, shared, own }));
+  return groups;
+}
+
+/** Messages for one session, by that session; and those for several. */
+function byAudience(waiting: readonly Waiting[]): { own: Map<SessionId, number[]>; shared: number[] } {
+  const own = new Map<SessionId, number[]>();
+  const shared: number[] = [];
+  for (const [index, { to }] of waiting.entries()) {
+    if (!('only' in to)) shared.push(index);
+    else if (own.has(to.only)) own.get(to.only)!.push(index);
+    else own.set(to.only, [index]);
+  }
+  return { own, shared };
+}
+
+interface Shared {
+  readonly waiting: readonly Waiting[];
+  readonly shared: readonly number[];
+  readonly own: ReadonlyMap<SessionId, unknown>;
+}
+
+function groupsOfShared(sessions: ReadonlyMap<SessionId, Session>, { waiting, shared, own }: Shared): Iterable<Group> {
   const groups = new Map<string, Group>();
-  for (const session of sessions) {
-    if (session.kind === 'rest') continue;
-    const heard: number[] = [];
-    for (let index = 0; index < waiting.length; index += 1) if (hears(session, waiting[index]!)) heard.push(index);
+  for (const session of sessions.values()) {
+    if (session.kind === 'rest' || own.has(session.id)) continue;
+    const heard = heardOf(session, waiting, shared);
     if (heard.length === 0) continue;
-    const name = heard.length === waiting.length ? session.kind : `${session.kind}:${heard.join()}`;
+    const name = heard === shared ? session.kind : `${session.kind}:${heard.join()}`;
     const group = groups.get(name);
     if (group === undefined) groups.set(name, { kind: session.kind, heard, sessions: [session.id] });
     else group.sessions.push(session.id);
   }
   return groups.values();
+}
+
+/** Of those for several, the ones that this session hears: `shared` itself when it hears all, as most do. */
+function heardOf(session: Session, waiting: readonly Waiting[], shared: readonly number[]): readonly number[] {
+  const missed = shared.findIndex((index) => !hears(session, waiting[index]!));
+  if (missed < 0) return shared;
+  return shared.filter((index, place) => place < missed || (place > missed && hears(session, waiting[index]!)));
 }
 
 function hears(session: Session, { to, decision }: Waiting): boolean {

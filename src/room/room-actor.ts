@@ -5,7 +5,6 @@
  * time; what gathers meanwhile is the next entry. A failed or fenced append drops the room: state that cannot be written down is not
  * state (design §4; invariants I1–I3 of reliability 2.0).
  */
-import { concat } from '../base/binary.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError, type ErrorCode } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
@@ -15,11 +14,13 @@ import type { Actor } from '../kernel/actor/actor.ts';
 import type { Ownership, Recall } from '../kernel/cluster/ownership.ts';
 import type { Journal } from '../kernel/persistence/journal.ts';
 import type { Snapshots } from '../kernel/persistence/snapshots.ts';
+import type { Beat } from './beat.ts';
 import { hasLargeAnswer, isChange, isEphemeral, requestOf } from './command-kinds.ts';
 import { Fanout, weightOf } from './fanout.ts';
 import { type Answer, Gate, type Gated } from './gate.ts';
 import { HistoryKeeper, type KeepVersion } from './history-keeper.ts';
 import { encodeRecord, type JournalRecord } from './journal-record.ts';
+import { Pending } from './pending.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { decide } from './room.ts';
 import { RoomWatch, type RoomWatcher } from './room-watch.ts';
@@ -33,6 +34,7 @@ export interface RoomActorDeps {
   readonly ownership: Ownership;
   readonly sessions: SessionSink;
   readonly keepVersion: KeepVersion;
+  readonly beat: Beat;
   /** Whether this worker's lease holds at this very moment; after a freeze the timers that say so may come late (reliability 2.c, "Reads"). */
   readonly mayAnswer: () => boolean;
   readonly log: Log;
@@ -80,10 +82,7 @@ export class RoomActor implements Actor<Command> {
   readonly #fanout: Fanout;
   readonly #gate: Gate;
   readonly #onLost: () => void;
-  /** Records decided but not yet handed to the journal. */
-  #pending: Uint8Array[] = [];
-  #pendingBytes = 0;
-  #isAppending = false;
+  readonly #pending: Pending;
   #isLost = false;
   /** Without a lease, though nobody is known to have claimed the room: people see each other, documents stand still. */
   #isSuspended = false;
@@ -104,6 +103,20 @@ export class RoomActor implements Actor<Command> {
     this.#durable = room.version;
     this.#gate = new Gate(room.version);
     this.#watch = new RoomWatch(deps.watcher, room);
+    this.#pending = new Pending({
+      journal: deps.journal,
+      beat: deps.beat,
+      isAwaited: () => !this.#gate.isEmpty,
+      place: () => (this.#isLost || this.#isClaiming ? null : this.#place),
+      onAppended: (entry, outcome) => {
+        if (outcome === 'fenced') this.#lose('fenced');
+        else this.#guarded(() => this.#appended(entry.version, entry.payload.length));
+      },
+      onFailed: (error) => {
+        deps.log.error({ err: error, roomId: room.id }, 'append failed');
+        this.#lose('append failed');
+      },
+    });
     const soon = (task: () => void): void => deps.clock.soon(() => this.#guarded(task));
     this.#fanout = new Fanout({ room, deliver: (sessions, frames) => deps.sessions.deliver(sessions, frames), soon });
     this.#lastBusyMs = deps.clock.nowMs();
@@ -180,7 +193,7 @@ export class RoomActor implements Actor<Command> {
   /** Nobody else claimed it meanwhile when its epoch has risen by this claim alone: then its memory is still what the journal tells. */
   async resume(): Promise<'resumed' | 'not yet'> {
     if (!this.#isSuspended || this.#isLost) return 'resumed';
-    if (this.#isAppending || this.#isClaiming || !this.#deps.mayAnswer()) return 'not yet';
+    if (this.#pending.isAppending || this.#isClaiming || !this.#deps.mayAnswer()) return 'not yet';
     const { stream, epoch } = this.#ground;
     this.#isClaiming = true;
     const claim = await this.#deps.ownership.claim(stream).finally(() => {
@@ -196,6 +209,7 @@ export class RoomActor implements Actor<Command> {
     this.#ground = { ...this.#ground, epoch };
     this.#isSuspended = false;
     this.#guarded(() => this.#gate.open(this.#durable));
+    this.#pending.append();
   }
 
   /** Everything is written down and told; the next owner finds a snapshot and no journal to replay, and the sessions join it. */
@@ -220,13 +234,18 @@ export class RoomActor implements Actor<Command> {
     return this.#ground.epoch;
   }
 
+  get #place(): { stream: number; epoch: number; version: number } {
+    const { stream, epoch } = this.#ground;
+    return { stream, epoch, version: this.#room.version };
+  }
+
   /** @throws AppError the refusal. After anything else that a change throws, memory and journal may differ: then memory goes. */
   #decide(command: Command): Effect[] {
     if (this.#isLost) throw new AppError('ROOM_MOVED');
     if (!this.#deps.mayAnswer()) this.suspend(); // after a freeze, the timer that says so may come late
     if (this.#isSuspended && !isEphemeral(command)) throw new AppError('DATABASE_UNAVAILABLE');
     const { policy, clock } = this.#deps;
-    const isTooMuch = isChange(command) && this.#pendingBytes > policy.pendingBytesMax;
+    const isTooMuch = isChange(command) && this.#pending.bytes > policy.pendingBytesMax;
     if (isTooMuch || (hasLargeAnswer(command) && this.#gate.bytes > GATED_BYTES_MAX)) throw new AppError('ROOM_OVERLOADED');
     if (command.type !== 'clock.tick') this.#lastBusyMs = clock.nowMs();
     const { version } = this.#room;
@@ -238,17 +257,12 @@ export class RoomActor implements Actor<Command> {
     }
   }
 
-  /** The journal comes first: what is done next may bring in another command, and that must find it whole. */
+  /** Records come first: what is done next may bring in another command, and that must find them whole. */
   #perform(effects: readonly Effect[], answer: Answer | null): void {
-    for (const effect of effects) {
-      if (effect.type !== 'journal') continue;
-      const bytes = encodeRecord(effect.record);
-      this.#pending.push(bytes);
-      this.#pendingBytes += bytes.length;
-    }
-    this.#append();
+    for (const effect of effects) if (effect.type === 'journal') this.#pending.add(encodeRecord(effect.record));
     this.#watch.decided(effects);
     this.#guarded(() => this.#tell(effects, answer));
+    this.#pending.appendInTime();
     if (this.#isLost) answer?.reject(new AppError('ROOM_MOVED')); // unless it has been answered
     if (this.#room.unsettled.size > 0) this.#settleLater();
   }
@@ -294,44 +308,19 @@ export class RoomActor implements Actor<Command> {
   #when(when: When, version: number, gated: Gated): void {
     if (when === 'now') gated.release();
     else if (this.#isLost) gated.refuse?.(new AppError('ROOM_MOVED'));
-    else this.#gate.pass(version, gated);
-  }
-
-  /** Hands what is pending to the journal as one entry, unless one is under way: then its end calls this again. */
-  #append(): void {
-    if (this.#isAppending || this.#pending.length === 0 || this.#isLost) return;
-    const payload = concat(this.#pending);
-    const entry = {
-      stream: this.#ground.stream,
-      epoch: this.#ground.epoch,
-      version: this.#room.version,
-      count: this.#pending.length,
-      payload,
-    };
-    this.#pending = [];
-    this.#isAppending = true;
-    this.#deps.journal.append(entry).then(
-      (outcome) => {
-        this.#isAppending = false;
-        if (outcome === 'fenced') this.#lose('fenced');
-        else this.#guarded(() => this.#appended(entry.version, payload.length));
-      },
-      (error: unknown) => {
-        this.#isAppending = false;
-        this.#deps.log.error({ err: error, roomId: this.#room.id }, 'append failed');
-        this.#lose('append failed');
-      },
-    );
+    else {
+      this.#gate.pass(version, gated);
+      this.#pending.appendInTime();
+    }
   }
 
   /** A commit under this epoch proves that nobody had claimed the room by then; still nobody is told without a lease, reads least of all. */
   #appended(version: number, bytes: number): void {
-    this.#pendingBytes -= bytes;
     this.#durable = version;
     this.#watch.durable(version);
     if (!this.#deps.mayAnswer()) this.suspend();
     if (!this.#isSuspended) this.#gate.open(version);
-    this.#append();
+    this.#pending.appendInTime();
     this.#keeper.appended(bytes);
     if (this.#isSuspended) this.resume().catch((error: unknown) => this.#deps.log.debug({ err: error }, 'not resumed yet'));
   }

@@ -57,13 +57,21 @@ export function joined(session: Session): Effect {
 }
 
 export function usersBut(room: RoomState, id: SessionId): Record<string, RoomUser> {
-  const users: Record<string, RoomUser> = {};
-  for (const session of room.sessions.values()) if (session.id !== id) users[session.actor] = userOf(session);
-  return users;
+  const others: Record<string, RoomUser> = {};
+  for (const session of room.sessions.values()) if (session.id !== id) others[session.actor] = userOf(session);
+  return others;
 }
 
-function userOf({ userId, info, permissions }: Session): RoomUser {
-  return { ...(userId !== null && { id: userId }), ...(info !== null && { info }), scopes: scopesOf(permissions) };
+/** Everybody who enters gets everybody's. A session that may do something else is another object; info may change in place. */
+const users = new WeakMap<Session, RoomUser>();
+
+function userOf(session: Session): RoomUser {
+  const known = users.get(session);
+  const { userId, info, permissions } = session;
+  if (known !== undefined && (known.info ?? null) === info) return known;
+  const user = { ...(userId !== null && { id: userId }), ...(info !== null && { info }), scopes: scopesOf(permissions) };
+  users.set(session, user);
+  return user;
 }
 
 export function fullPresence(

@@ -23,7 +23,16 @@ export function decideJoin(room: RoomState, { newcomer }: Join, ctx: DecideConte
 
   const effects: Effect[] = removeSession(room, newcomer.id); // an earlier attempt of the same join got through after all
   const session = addSession(room, newcomer, effects);
-  effects.push({
+  if (session.kind === 'sdk') effects.push(roomStateFor(room, session));
+  effects.push(joined(session));
+  if (session.kind === 'sdk') effects.push(...presencesFor(room, session));
+  if (session.kind === 'yjs') effects.push(...askForYdoc(room, session), ...awarenessOfAll(room, session.id));
+  effects.push({ type: 'reply', value: { actor: session.actor }, when: 'now' });
+  return effects;
+}
+
+function roomStateFor(room: RoomState, session: Session): Effect {
+  return {
     type: 'send',
     to: { only: session.id },
     // A number beyond the claim's block might be handed out again after a crash, unless its reservation is written down first.
@@ -34,12 +43,7 @@ export function decideJoin(room: RoomState, { newcomer }: Join, ctx: DecideConte
       scopes: scopesOf(session.permissions),
       users: usersBut(room, session.id),
     },
-  });
-  effects.push(joined(session));
-  if (session.kind === 'sdk') effects.push(...presencesFor(room, session));
-  if (session.kind === 'yjs') effects.push(...askForYdoc(room, session), ...awarenessOfAll(room, session.id));
-  effects.push({ type: 'reply', value: { actor: session.actor }, when: 'now' });
-  return effects;
+  };
 }
 
 export function decideLeave(room: RoomState, { sessionId }: Leave): Effect[] {

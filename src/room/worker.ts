@@ -24,13 +24,14 @@ import type { Blobs } from '../kernel/persistence/blobs.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
-import { AccessChanges } from './access-changes.ts';
+import { Beat } from './beat.ts';
 import { isRepeatable } from './command-kinds.ts';
 import type { ConnectionDeps } from './connection.ts';
 import { Gateway, type GatewayDeps } from './gateway.ts';
 import { type LoadRoomDeps, loadRoom } from './load-room.ts';
 import { RemoteSessions, type SessionSink } from './remote-sessions.ts';
 import type { RoomActor, RoomPolicy } from './room-actor.ts';
+import { type RememberedRooms, RoomChanges } from './room-changes.ts';
 import type { RoomWatcher } from './room-watch.ts';
 import type { Command, Ending, RoomDoor } from './shapes.ts';
 
@@ -51,6 +52,7 @@ export interface WorkerDeps {
     /** Where the worker is that owns the room under a valid lease. */
     readonly findOwner: (roomId: RoomId) => Promise<WorkerAddress | null>;
     readonly findMissingFiles: ConnectionDeps['findMissingFiles'];
+    readonly remembered: RememberedRooms;
   };
   readonly limits: { readonly policy: RoomPolicy } & Pick<GatewayDeps, 'limits' | 'connectionsMax'>;
   readonly admit: ConnectionDeps['admit'];
@@ -84,11 +86,11 @@ export class Worker {
   readonly #locations: OwnLocations;
   readonly #workers: Workers;
   readonly #remote: RemoteSessions;
-  readonly #accessChanges: AccessChanges;
   readonly #router: Router<Command>;
   readonly #rebalancer: Rebalancer;
   readonly #loadDeps: LoadRoomDeps;
   readonly gateway: Gateway;
+  readonly changes: RoomChanges;
   #isDraining = false;
   #cancelLook: () => void = () => undefined;
 
@@ -164,7 +166,14 @@ export class Worker {
       admit,
       findMissingFiles: rooms.findMissingFiles,
     });
-    this.#accessChanges = new AccessChanges({ bus, clock, log, findOthers: () => this.#findOthers(), here: this.gateway });
+    this.changes = new RoomChanges({
+      bus,
+      clock,
+      log,
+      findOthers: () => this.#findOthers(),
+      remembered: rooms.remembered,
+      sessions: this.gateway,
+    });
     this.#loadDeps = {
       clock,
       log,
@@ -179,6 +188,7 @@ export class Worker {
       ownership: measuredOwnership(ownership, { metrics }),
       mayAnswer: () => ownership.isStanding,
       policy: limits.policy,
+      beat: new Beat(clock),
       sessions: this.gateway,
       findStream: rooms.findStream,
       findSchema: rooms.findSchema,
@@ -192,7 +202,7 @@ export class Worker {
       if (Router.isFor(message)) return this.#router.handle(message, from);
       if (message.kind === STANDS) return ownership.isStanding;
       if (message.kind === REPORT) return deps.report?.() ?? null;
-      if (AccessChanges.isFor(message)) return this.#accessChanges.handle(message);
+      if (this.changes.isFor(message)) return this.changes.handle(message);
       if (RemoteSessions.isFor(message)) this.#remote.handle(message, { from, here: this.gateway });
       return null;
     });
@@ -208,6 +218,11 @@ export class Worker {
     };
   }
 
+  /** Another one whenever it may have missed what others announced; null while it may be missing something. */
+  get standing(): Incarnation | null {
+    return this.#ownership.isStanding ? this.#ownership.incarnation : null;
+  }
+
   /** Whether this worker may own rooms at the moment. */
   get canServe(): boolean {
     return this.#ownership.isStanding && !this.#isDraining;
@@ -216,20 +231,6 @@ export class Worker {
   /** Declares all other workers dead; only where something else proves it, as the lock on DATA_DIR does. */
   fenceAllOthers(): Promise<void> {
     return this.#ownership.fenceAllOthers();
-  }
-
-  /**
-   * The accesses of a room changed: everybody who is in it, on any worker, shows again what lets them in. Resolves when every worker has heard of
-   * it, or after the time in which a dead one loses its lease. Never rejects.
-   */
-  async reconsider(roomId: RoomId): Promise<void> {
-    const { clock } = this.#deps.world;
-    let cancel = (): void => undefined;
-    const isLate = new Promise<void>((resolve) => {
-      cancel = clock.after(LEASE.lastsMs + LEASE.graceMs, resolve);
-    });
-    await Promise.race([this.#accessChanges.announce(roomId), isLate]);
-    cancel();
   }
 
   /** What each worker that is known says of itself, this one first; null of one that does not answer within a second. Never rejects. */

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { commentParts } from '../../src/app/comments.ts';
 import { asRoomId } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
-import { findOrCreateRoom, renameRoom } from '../../src/features/rooms/queries.ts';
+import { findOrCreateRoom, findRoomForEntry, renameRoom } from '../../src/features/rooms/queries.ts';
 import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
 import { SqlOutbox } from '../../src/kernel/persistence/sql-outbox.ts';
 import { type AppEvent, outboxRowsOf } from '../../src/protocol/app-events.ts';
@@ -37,7 +37,7 @@ const told = {
   message: { type: 'comment.created', threadId: 'th_x', commentId: 'cm_x' },
 };
 async function relay(event: AppEvent, rooms: RoomDoor = door): Promise<number> {
-  commentParts({ db, outbox, rooms, byDefault: 'none' });
+  commentParts({ db, outbox, rooms, byDefault: 'none', findRoom: (roomId) => findRoomForEntry(db, roomId) });
   await outbox.add(db, ...outboxRowsOf(event));
   outbox.nudge();
   await outbox.idle();

@@ -94,5 +94,37 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
       expect(left).toEqual([{ type: 'always.fails' }, { type: 'from.the.future' }]);
       await db.query(sql`delete from outbox`);
     });
+
+    test('[OB6] of events that were written together, those whose type was registered first go first', async () => {
+      const { db, aWorker, untilEmpty } = await open();
+      const seen: unknown[] = [];
+      const note = async ({ type, payload }: { type: string; payload: { readonly [key: string]: unknown } }): Promise<void> =>
+        void seen.push(`${type} ${payload.n}`);
+      const outbox = await aWorker({ first: note, second: note });
+      await db.transaction(async (tx) => {
+        for (const n of [1, 2, 3]) await outbox.add(tx, { type: 'second', payload: { n } }, { type: 'first', payload: { n } });
+      });
+      outbox.nudge();
+      await untilEmpty();
+      expect(seen).toEqual(['first 1', 'first 2', 'first 3', 'second 1', 'second 2', 'second 3']);
+    });
+
+    test('[OB7] of many that are relayed together, one that fails waits alone', async () => {
+      const { db, aWorker } = await open();
+      const outbox = await aWorker({
+        'room.made': async ({ payload }, tx) => {
+          await tx.query(sql`insert into rooms (id) values (${String(payload.id)})`);
+          if (payload.id === 'together 7') throw new Error('not this one');
+        },
+      });
+      await db.query(sql`
+        insert into outbox (type, payload) select 'room.made', jsonb_build_object('id', 'together ' || n) from generate_series(1, 60) n`);
+      outbox.nudge();
+      while ((await db.query(sql`select from outbox offset 1`)).length > 0);
+      const made = await db.query(sql`select id from rooms where id like 'together %'`);
+      expect(made).toHaveLength(59);
+      expect(await db.query(sql`select payload, attempts from outbox`)).toEqual([{ payload: { id: 'together 7' }, attempts: 1 }]);
+      await db.query(sql`delete from outbox`);
+    });
   });
 }

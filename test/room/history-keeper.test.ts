@@ -5,6 +5,7 @@ import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/observe.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
+import { Beat } from '../../src/room/beat.ts';
 import { decodeVersion } from '../../src/room/history-body.ts';
 import type { KeptVersion } from '../../src/room/history-keeper.ts';
 import { decodeRecords, type JournalRecord } from '../../src/room/journal-record.ts';
@@ -36,6 +37,7 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
   let lost = 0;
   const deps: LoadRoomDeps = {
     clock,
+    beat: new Beat(clock),
     journal: {
       append: (entry) =>
         new Promise((resolve) => {
@@ -229,7 +231,7 @@ test('[VH16] a room whose lease lapses while a version is kept hears of it when 
   expect(told).toEqual({ value: { id: 'vh_one' } });
   expect(kinds(records())).toEqual(['storage.ops']);
   await actor.resume();
-  await pass(actor, 1);
+  await pass(actor, 2); // the second for the beat
   expect(kinds(records())).toEqual(['storage.ops', 'history.kept', 'request']);
 });
 

@@ -4,6 +4,7 @@ import { silentLog } from '../../src/base/observe.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import type { JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
+import { Beat } from '../../src/room/beat.ts';
 import { encodeRecord, type JournalRecord } from '../../src/room/journal-record.ts';
 import { loadRoom } from '../../src/room/load-room.ts';
 import { emptyRoom } from '../../src/room/room.ts';
@@ -24,6 +25,7 @@ function stored(over: {
   const { claim = { stream: 5, epoch: 2, numbersFrom: 1_001 }, snapshot = null, entries = [], stream = 5, schema = null } = over;
   return {
     clock: manualClock(),
+    beat: new Beat(manualClock()),
     journal: { append: async () => 'committed' as const, readAfter: async () => entries, trim: async () => undefined },
     snapshots: { load: async () => snapshot, save: async () => 'saved' as const },
     ownership: { incarnation: asIncarnation('w'), claim: async () => claim, release: async () => undefined },

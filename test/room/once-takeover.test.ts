@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
+import { Beat } from '../../src/room/beat.ts';
 import { type LoadRoomDeps, loadRoom } from '../../src/room/load-room.ts';
 import type { RoomActor } from '../../src/room/room-actor.ts';
 import type { Command } from '../../src/room/shapes.ts';
@@ -26,6 +27,7 @@ function aDatabase() {
   let epoch = 0;
   const deps: LoadRoomDeps = {
     clock: manualClock(),
+    beat: new Beat(manualClock()),
     journal: {
       append: (entry) =>
         new Promise((resolve, reject) =>

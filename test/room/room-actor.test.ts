@@ -6,6 +6,7 @@ import { sha256Base64 } from '../../src/base/sha256.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { SnapshotSave } from '../../src/kernel/persistence/snapshots.ts';
+import { Beat } from '../../src/room/beat.ts';
 import { decodeRecords } from '../../src/room/journal-record.ts';
 import { emptyRoom } from '../../src/room/room.ts';
 import { RoomActor, type RoomPolicy } from '../../src/room/room-actor.ts';
@@ -32,6 +33,7 @@ function anActor(policy: Partial<RoomPolicy> = {}) {
   const actor = new RoomActor(
     {
       clock,
+      beat: new Beat(clock),
       journal: {
         append: (entry) => new Promise((resolve, reject) => appends.push({ entry, answer: resolve, fail: reject })),
         readAfter: async () => [],
@@ -253,15 +255,42 @@ test('[YH1] the hash that SDK clients take for "saved" comes once for a burst, a
   appends[0]!.answer('committed');
   await settled();
   clock.turn();
-  expect(sent).toEqual([]); // four of the five letters are in the next entry
-  appends[1]!.answer('committed');
-  await settled();
-  clock.turn();
   expect(sent).toHaveLength(1);
   expect(sent[0]).toContain(`"remoteSnapshotHash":"${sha256Base64(Y.encodeSnapshot(Y.snapshot(doc)))}"`);
   expect(sent[0]).toMatch(
     /^ann \[\{"type":300,"update":"AAA=","isSync":false,"stateVector":null,"v2":false,"remoteSnapshotHash":".+"\}\]$/,
   );
+});
+
+test('[GA20] what nobody waits for is appended with the next beat, 20 ms later; as soon as somebody waits, at once', async () => {
+  const { actor, clock, appends } = withPeople(anActor());
+  const doc = new Y.Doc();
+  doc.on('update', (update: Uint8Array) => actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update }));
+  const type = (letter: string): void => doc.getText('t').insert(0, letter);
+  for (const letter of 'abc') type(letter);
+  clock.advance(19);
+  expect(appends).toEqual([]);
+  clock.advance(1);
+  expect(appends.map(({ entry }) => [entry.version, entry.count])).toEqual([[3, 3]]);
+  appends[0]!.answer('committed');
+  await settled();
+  type('d');
+  actor.tell({ type: 'ydoc.fetch', from: id('bob'), guid: '', vector: new Uint8Array([0]) });
+  expect(appends.map(({ entry }) => [entry.version, entry.count]).slice(1)).toEqual([[4, 1]]);
+});
+
+test('[GA20] what is much is appended at once, and a room that stops writes what it has', async () => {
+  const { actor, appends } = withPeople(anActor());
+  const doc = new Y.Doc();
+  doc.on('update', (update: Uint8Array) => actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update }));
+  doc.getText('t').insert(0, 'x'.repeat(65_536));
+  expect(appends).toHaveLength(1);
+  appends[0]!.answer('committed');
+  await settled();
+  doc.getText('t').insert(0, 'y');
+  void actor.stop();
+  await settled();
+  expect(appends).toHaveLength(2);
 });
 
 test('[GA8] a room that was deleted or renamed is forgotten at once: its successor of the same name starts from the database', async () => {

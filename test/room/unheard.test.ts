@@ -29,7 +29,14 @@ async function twoWorkers() {
       directory: new MemoryDirectory({ clock: systemClock }),
       workerName: 'a',
     },
-    rooms: { findStream: unused, findSchema: unused, keepVersion: unused, findOwner: unused, findMissingFiles: unused },
+    rooms: {
+      findStream: unused,
+      findSchema: unused,
+      keepVersion: unused,
+      findOwner: unused,
+      findMissingFiles: unused,
+      remembered: { forget: unused, forgetAll: unused },
+    },
     limits: {} as WorkerDeps['limits'],
     admit: unused,
   });

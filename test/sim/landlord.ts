@@ -3,7 +3,7 @@
  * it is being deleted may be in the old room, in the new one, or in none.
  */
 import { asRoomId } from '../../src/base/ids.ts';
-import { createRoomOnEntry, deleteRoom } from '../../src/features/rooms/queries.ts';
+import { deleteRoom, findOrCreateRoom, roomOnEntry } from '../../src/features/rooms/queries.ts';
 import { LEASE } from '../../src/kernel/cluster/lease.ts';
 import { anyLife, pause, READ, RestClient, type Scene } from './clients.ts';
 import type { Life } from './workers.ts';
@@ -52,7 +52,7 @@ export class Landlord {
   }
 
   async #make({ db }: Life): Promise<void> {
-    await createRoomOnEntry(db, { roomId: ROOM, organizationId: 'default', nowIso: 'now' });
+    await findOrCreateRoom(db, roomOnEntry({ roomId: ROOM, organizationId: 'default', nowIso: 'now' }));
   }
 
   /** As the route does. */

@@ -199,6 +199,7 @@ export class Machine {
         keepVersion: async () => 'kept',
         findOwner: (roomId) => findOwnerAddress(db, roomId),
         findMissingFiles: async () => [],
+        remembered: { forget: () => undefined, forgetAll: () => undefined },
       },
       limits: {
         policy,

@@ -25,12 +25,14 @@ const COLUMNS = sql`pk, id, organization_id as "organizationId", created_at as "
   metadata, default_accesses as "defaultAccesses", users_accesses as "usersAccesses", groups_accesses as "groupsAccesses"`;
 
 /** A row as the contract shows it: `lastConnectionAt` is absent until somebody connected. */
-export function roomOf({ pk: _, lastConnectionAt, ...room }: RoomRow): Room {
-  return { type: 'room', ...room, ...(lastConnectionAt === null ? {} : { lastConnectionAt }) };
+export function roomOf({ id, createdAt, lastConnectionAt, organizationId, ...row }: RoomRow): Room {
+  const { metadata, defaultAccesses, usersAccesses, groupsAccesses } = row;
+  const last = lastConnectionAt === null ? {} : { lastConnectionAt };
+  return { type: 'room', id, createdAt, ...last, organizationId, metadata, defaultAccesses, usersAccesses, groupsAccesses };
 }
 
 export async function findRoom(db: Sql, roomId: RoomId): Promise<RoomRow | null> {
-  const [room] = await db.query(sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId}`);
+  const [room] = await db.query(named('room', sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId}`));
   return room ?? null;
 }
 
@@ -42,7 +44,7 @@ export interface NewRoom extends NewRoomFields {
 /** What is written with a room that comes or goes, in the same transaction. */
 export type WithRoom = (tx: Sql, room: { readonly id: RoomId; readonly pk: RoomPk }) => Promise<void>;
 
-interface Found {
+export interface Found {
   readonly room: RoomRow;
   readonly isNew: boolean;
 }
@@ -57,22 +59,58 @@ export async function findOrCreateRoom(db: Sql, room: NewRoom, whenMade?: WithRo
   });
 }
 
-/** One statement, so the room is there afterwards whoever races. */
 async function makeUnlessThere(db: Sql, room: NewRoom): Promise<Found> {
-  const [row] = await db.query(sql<RoomRow & { isNew: boolean }>`
+  const [found] = await findOrCreateRooms(db, [room]);
+  return found!;
+}
+
+/** The rooms of these ids, which differ; one statement, so they are there afterwards whoever races. In any order. */
+export async function findOrCreateRooms(db: Sql, rooms: readonly NewRoom[]): Promise<Found[]> {
+  const query = sql<RoomRow & { isNew: boolean }>`
     with made as (
       insert into rooms (id, organization_id, created_at, metadata, default_accesses, users_accesses, groups_accesses)
-      values (${room.id}, ${room.organizationId}, ${room.nowIso}, ${JSON.stringify(room.metadata)}::jsonb,
-              ${JSON.stringify(room.defaultAccesses)}::jsonb,
-              ${JSON.stringify(room.usersAccesses)}::jsonb, ${JSON.stringify(room.groupsAccesses)}::jsonb)
+      select id, "organizationId", "nowIso", metadata, "defaultAccesses", "usersAccesses", "groupsAccesses"
+        from jsonb_to_recordset(${JSON.stringify(rooms)}::jsonb) as wanted
+             (id text, "organizationId" text, "nowIso" timestamptz, metadata jsonb, "defaultAccesses" jsonb, "usersAccesses" jsonb, "groupsAccesses" jsonb)
+       order by id                                      -- two such statements never wait for each other
       on conflict (id) do update set id = excluded.id   -- changes nothing; returns and locks the row that is there
       returning *, xmax = 0 as is_new                   -- a row just inserted has no xmax
     ), owned as (
       insert into actor_owner (stream) select pk from made where is_new
     )
-    select ${COLUMNS}, is_new as "isNew" from made`);
-  const { isNew, ...found } = row!;
-  return { room: found, isNew };
+    select ${COLUMNS}, is_new as "isNew" from made`;
+  const rows = await db.query(named('rooms made', query));
+  return rows.map(({ isNew, ...room }) => ({ room, isNew }));
+}
+
+/** A room as it was read, with a stamp that tells whether it has been written to since. */
+export type StampedRoom = RoomRow & { readonly stamp: string };
+
+export function findStampedRooms(db: Sql, roomIds: readonly RoomId[]): Promise<StampedRoom[]> {
+  const query = sql<StampedRoom>`select ${COLUMNS}, xmin::text as stamp from rooms where id = any(${roomIds}::text[])`;
+  return db.query(named('rooms stamped', query));
+}
+
+/** Saves the fields of those rooms that nobody has written to since they were read; returns which. Their rows are locked in order. */
+export async function saveUnlessWrittenTo(db: Sql, rooms: readonly StampedRoom[]): Promise<Set<RoomPk>> {
+  const drafts = JSON.stringify(
+    rooms.map(({ pk, stamp, metadata, defaultAccesses, usersAccesses, groupsAccesses }) => ({
+      ...{ pk, stamp, metadata, defaultAccesses, usersAccesses, groupsAccesses },
+    })),
+  );
+  const query = sql<{ pk: RoomPk }>`
+    with drafts as (
+      select * from jsonb_to_recordset(${drafts}::jsonb) as draft
+        (pk bigint, stamp text, metadata jsonb, "defaultAccesses" jsonb, "usersAccesses" jsonb, "groupsAccesses" jsonb)
+    ), locked as (
+      select drafts.* from rooms join drafts using (pk) where rooms.xmin = drafts.stamp::xid order by pk for no key update of rooms
+    )
+    update rooms set metadata = locked.metadata, default_accesses = "defaultAccesses", users_accesses = "usersAccesses",
+           groups_accesses = "groupsAccesses"
+      from locked where rooms.pk = locked.pk
+    returning rooms.pk`;
+  const saved = await db.query(named('rooms saved', query));
+  return new Set(saved.map(({ pk }) => pk));
 }
 
 /**
@@ -172,7 +210,6 @@ export async function listRooms(
      limit ${limit}`);
 }
 
-/** What a client's entry is decided on. */
 export interface RoomAtEntry {
   readonly pk: RoomPk;
   readonly id: RoomId;
@@ -181,8 +218,8 @@ export interface RoomAtEntry {
 }
 
 export async function findRoomForEntry(db: Sql, roomId: RoomId): Promise<RoomAtEntry | null> {
-  const [room] = await db.query(named('room for entry', sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId}`));
-  return room === undefined ? null : atEntry(room);
+  const room = await findRoom(db, roomId);
+  return room === null ? null : atEntry(room);
 }
 
 /** The id that the room of this number has now; null when it is gone. */
@@ -201,28 +238,37 @@ export async function findOwnerAddress(db: Sql, roomId: RoomId): Promise<WorkerA
   return owner?.address ?? null;
 }
 
-/** Makes the room that somebody enters for the first time: private, so that only tokens that name it open it (supplement 1.10). */
-export async function createRoomOnEntry(
-  db: Sql,
-  { roomId, organizationId, nowIso }: { roomId: RoomId; organizationId: string; nowIso: string },
-  whenMade?: WithRoom,
-): Promise<RoomAtEntry> {
-  const blank = { metadata: {}, defaultAccesses: [], usersAccesses: {}, groupsAccesses: {} };
-  const { room } = await findOrCreateRoom(db, { id: roomId, organizationId, nowIso, ...blank }, whenMade);
-  return atEntry(room);
+/** The room that somebody enters for the first time: private, so that only tokens that name it open it (supplement 1.10). */
+export function roomOnEntry({
+  roomId,
+  ...rest
+}: {
+  readonly roomId: RoomId;
+  readonly organizationId: string;
+  readonly nowIso: string;
+}): NewRoom {
+  return { id: roomId, ...rest, metadata: {}, defaultAccesses: [], usersAccesses: {}, groupsAccesses: {} };
 }
 
-export async function touchLastConnection(db: Sql, { roomId, nowIso }: { roomId: RoomId; nowIso: string }): Promise<void> {
-  await db.query(
-    named(
-      'room touched',
-      sql`
-    update rooms set last_connection_at = greatest(last_connection_at, ${nowIso}::timestamptz) where id = ${roomId}`,
-    ),
-  );
+export interface Visit {
+  readonly roomId: RoomId;
+  readonly atIso: string;
 }
 
-function atEntry({ pk, id, organizationId, defaultAccesses, usersAccesses, groupsAccesses }: RoomRow): RoomAtEntry {
+/** Writes down when rooms were last entered; each once. Their rows are locked in order, so that two such writes never wait for each other. */
+export async function noteVisits(db: Sql, visits: readonly Visit[]): Promise<void> {
+  const query = sql`
+    with visits as (
+      select * from unnest(${visits.map(({ roomId }) => roomId)}::text[], ${visits.map(({ atIso }) => atIso)}::timestamptz[]) as v (id, at)
+    ), locked as (
+      select pk, at from rooms join visits using (id) order by pk for no key update of rooms
+    )
+    update rooms set last_connection_at = greatest(last_connection_at, at) from locked where rooms.pk = locked.pk`;
+  await db.query(named('rooms visited', query));
+}
+
+/** What the entry into a room is decided on. */
+export function atEntry({ pk, id, organizationId, defaultAccesses, usersAccesses, groupsAccesses }: RoomRow): RoomAtEntry {
   return { pk, id, organizationId, accesses: { defaultAccesses, usersAccesses, groupsAccesses } };
 }
 

@@ -10,12 +10,12 @@ import { outboxRowsOf } from '../../protocol/app-events.ts';
 import { checkName, checkRoomId, NAME_LENGTHS } from '../../protocol/names.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 import {
-  changeRoom,
   deleteRoom,
-  findOrCreateRoom,
-  findRoom,
+  type Found,
   listRooms,
   moveRoom,
+  type NewRoom,
+  type RoomRow,
   renameRoom,
   roomOf,
   upsertRoom,
@@ -36,6 +36,7 @@ import {
   CreateQuery,
   CreateRoomBody,
   ListQuery,
+  type RoomFields,
   RoomPage,
   RoomParams,
   RoomReply,
@@ -45,13 +46,29 @@ import {
   UpsertRoomBody,
 } from './shapes.ts';
 
+/** @param db where others write, too, or a transaction, in which it then happens alone */
+export interface RoomWrites {
+  /** The room of this id, made with these fields if there was none. */
+  make(db: Sql, room: NewRoom): Promise<Found>;
+  /**
+   * Replaces the fields of a room by what `change` makes of them; `change` may be asked twice. Null when there is no such room. A throw of `change`
+   * is thrown on, and nothing has changed.
+   */
+  change(db: Sql, roomId: RoomId, change: (room: RoomRow) => RoomFields): Promise<RoomRow | null>;
+}
+
 export interface RoomsDeps {
   readonly db: Sql;
   readonly rooms: RoomDoor;
   readonly outbox: Outbox;
   nowMs(): number;
+  readonly writer: RoomWrites;
+  /** The room as it is now; null when there is none. @throws AppError DATABASE_UNAVAILABLE */
+  findRoom(roomId: RoomId): Promise<RoomRow | null>;
   /** Called once a change of accesses has committed: sessions that entered by them must be looked at again. */
   accessesChanged(roomId: RoomId): void | Promise<void>;
+  /** Called once anything else of a room has changed, or the room is gone: until it resolves, somebody may still see what was. */
+  roomChanged(roomId: RoomId): void | Promise<void>;
 }
 
 const route = routeFor<RoomsDeps>();
@@ -89,13 +106,13 @@ export const createRoomRoute = route({
   body: CreateRoomBody,
   reply: RoomReply,
   refuses: ['ROOM_ALREADY_EXISTS'],
-  async handle({ query, body, afterCommit }, { db, nowMs, outbox }) {
+  async handle({ query, body, afterCommit }, { db, nowMs, outbox, findRoom, writer }) {
     const id = checkRoomId(body.id, 'id');
     const fields = fieldsOfNew(body);
-    const known = query.idempotent === true ? await findRoom(db, id) : null; // most idempotent creations find the room: a read is cheaper
+    const known = query.idempotent === true ? await findRoom(id) : null; // most idempotent creations find the room: a read is cheaper
     if (known !== null) return roomOf(known);
     const nowIso = isoFromMs(nowMs());
-    const { room, isNew } = await findOrCreateRoom(db, { id, nowIso, ...fields }, tellOf('room.created', nowIso, outbox));
+    const { room, isNew } = await writer.make(db, { id, nowIso, ...fields });
     if (!isNew && query.idempotent !== true) throw new AppError('ROOM_ALREADY_EXISTS', { roomId: id });
     afterCommit(() => outbox.nudge());
     return roomOf(room);
@@ -111,9 +128,9 @@ export const getRoomRoute = route({
   params: RoomParams,
   reply: RoomReply,
   refuses: ['ROOM_NOT_FOUND'],
-  async handle({ params }, { db }) {
+  async handle({ params }, { findRoom }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
-    const room = await findRoom(db, roomId);
+    const room = await findRoom(roomId);
     if (room === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
     return roomOf(room);
   },
@@ -130,12 +147,12 @@ export const updateRoomRoute = route({
   body: UpdateRoomBody,
   reply: RoomReply,
   refuses: ['ROOM_NOT_FOUND'],
-  async handle({ params, body, afterCommit }, { db, accessesChanged }) {
+  async handle({ params, body, afterCommit }, { db, accessesChanged, roomChanged, writer }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     checkUpdate(body);
-    const room = await changeRoom(db, roomId, (before) => fieldsAfter(before, body));
+    const room = await writer.change(db, roomId, (before) => fieldsAfter(before, body));
     if (room === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
-    if (touchesAccesses(body)) afterCommit(() => accessesChanged(roomId));
+    afterCommit(() => (touchesAccesses(body) ? accessesChanged(roomId) : roomChanged(roomId)));
     return roomOf(room);
   },
 });
@@ -149,11 +166,12 @@ export const deleteRoomRoute = route({
   once: 'transaction',
   params: RoomParams,
   reply: empty(204),
-  async handle({ params, afterCommit }, { db, rooms, nowMs, outbox }) {
+  async handle({ params, afterCommit }, { db, rooms, nowMs, outbox, roomChanged }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const gone = await deleteRoom(db, roomId, tellOf('room.deleted', isoFromMs(nowMs()), outbox));
     if (gone === null) return;
     afterCommit(() => outbox.nudge());
+    afterCommit(() => roomChanged(roomId));
     afterCommit(() => rooms.close(roomId, { at: gone.ownerAt, code: 'ROOM_NOT_FOUND', facts: { roomId } }));
   },
 });
@@ -182,7 +200,7 @@ export const upsertRoomRoute = route({
   params: RoomParams,
   body: UpsertRoomBody,
   reply: RoomReply,
-  async handle({ params, body, afterCommit }, { db, nowMs, outbox, accessesChanged }) {
+  async handle({ params, body, afterCommit }, { db, nowMs, outbox, accessesChanged, roomChanged }) {
     const id = checkRoomId(params.roomId, 'roomId');
     const fields = newRoomOfUpsert(body);
     const nowIso = isoFromMs(nowMs());
@@ -194,7 +212,7 @@ export const upsertRoomRoute = route({
       change: (before) => fieldsAfter(before, body.update, 'update.'),
     });
     afterCommit(() => outbox.nudge());
-    if (touchesAccesses(body.update)) afterCommit(() => accessesChanged(id));
+    afterCommit(() => (touchesAccesses(body.update) ? accessesChanged(id) : roomChanged(id)));
     return roomOf(room);
   },
 });
@@ -210,11 +228,12 @@ export const updateRoomIdRoute = route({
   body: UpdateRoomIdBody,
   reply: RoomReply,
   refuses: ['ROOM_NOT_FOUND', 'ROOM_ALREADY_EXISTS'],
-  async handle({ params, body, afterCommit }, { db, rooms }) {
+  async handle({ params, body, afterCommit }, { db, rooms, roomChanged }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const newRoomId = checkRoomId(body.newRoomId, 'newRoomId');
     if (newRoomId === roomId) throw valueAtKey('newRoomId', 'must differ from the present ID');
     const { value: room, ownerAt } = await renameRoom(db, { roomId, newRoomId });
+    afterCommit(() => roomChanged(roomId));
     afterCommit(() => rooms.close(roomId, { at: ownerAt, code: 'ROOM_ID_CHANGED', facts: { newRoomId } }));
     return roomOf(room);
   },
@@ -231,11 +250,12 @@ export const updateOrganizationRoute = route({
   body: UpdateOrganizationBody,
   reply: RoomReply,
   refuses: ['ROOM_NOT_FOUND'],
-  async handle({ params, body, afterCommit }, { db, rooms }) {
+  async handle({ params, body, afterCommit }, { db, rooms, roomChanged }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const to = checkName(body.toOrganizationId, 'toOrganizationId', NAME_LENGTHS.organizationId);
     const from = checkName(body.fromOrganizationId, 'fromOrganizationId', NAME_LENGTHS.organizationId);
     const { value: room, ownerAt } = await moveRoom(db, { roomId, from, to });
+    afterCommit(() => roomChanged(roomId));
     const facts = { reason: 'The room moved to another organisation.' };
     afterCommit(() => rooms.close(roomId, { at: ownerAt, code: 'KICKED', facts }));
     return roomOf(room);

@@ -1,13 +1,14 @@
 /**
- * The outbox in Postgres: a row per event, relayed one transaction each.
+ * The outbox in Postgres: a row per event, relayed some at a time, those of one type in one transaction.
  *
  * What a consumer writes through its `sql` commits with the event's removal, so it happens once, whatever crashes and however many workers
- * relay. What it does elsewhere may happen again. An event whose consumer fails waits longer and longer but is never dropped; others pass it.
+ * relay. What it does elsewhere may happen again. When a consumer fails, the events that went with that one are relayed again one by one; the one
+ * at fault waits longer and longer but is never dropped, and others pass it.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Outbox, OutboxConsumer, OutboxEvent } from './outbox.ts';
-import { type Query, type Sql, sql } from './sql.ts';
+import { named, type Query, type Sql, sql } from './sql.ts';
 
 export interface SqlOutboxDeps {
   readonly db: Sql;
@@ -18,6 +19,8 @@ export interface SqlOutboxDeps {
 /** The backstop for events whose worker died between commit and relay. Shorter costs an idle query per worker and poll. */
 const POLL_EVERY_MS = 5_000;
 const RETRY_MS_MAX = 300_000;
+/** Events of one pass; their rows stay locked until those of their type are done. */
+const PASS_MAX = 50;
 
 export class SqlOutbox implements Outbox {
   readonly #deps: SqlOutboxDeps;
@@ -32,7 +35,10 @@ export class SqlOutbox implements Outbox {
     this.#deps = deps;
   }
 
-  /** Registers what happens to events of a type; one consumer each, before `start`. A type nobody here knows is left to newer workers. */
+  /**
+   * Registers what happens to events of a type; one consumer each, before `start`. Of rows that were written together, those whose type was registered
+   * first go first. A type nobody here knows is left to newer workers.
+   */
   consume(type: string, consumer: OutboxConsumer): void {
     if (this.#consumers.has(type)) throw new Error(`outbox: ${type} has a consumer already`);
     this.#consumers.set(type, consumer);
@@ -57,9 +63,7 @@ export class SqlOutbox implements Outbox {
 
   async add(db: Sql, ...events: readonly Omit<OutboxEvent, 'id'>[]): Promise<void> {
     const rows = JSON.stringify(events.map(({ type, payload }) => ({ type, payload })));
-    await db.query(sql`
-      insert into outbox (type, payload)
-      select event.type, event.payload from jsonb_to_recordset(${rows}::jsonb) as event (type text, payload jsonb)`);
+    await db.query(addQuery(rows));
   }
 
   nudge(): void {
@@ -71,26 +75,57 @@ export class SqlOutbox implements Outbox {
   async #relayAll(): Promise<void> {
     for (let seen = -1; seen !== this.#nudges; ) {
       seen = this.#nudges;
-      while ((await this.#relayOne()) && !this.#isClosed);
+      while ((await this.#relaySome()) && !this.#isClosed);
     }
     this.#pass = null; // in the turn of the last look at the nudges, so none falls between
   }
 
-  /** Returns whether another event may be due. */
-  async #relayOne(): Promise<boolean> {
-    let event: OutboxEvent | undefined;
-    try {
-      return await this.#deps.db.transaction(async (tx) => {
-        [event] = await tx.query(takeQuery([...this.#consumers.keys()]));
-        if (event === undefined) return false;
-        await this.#consumers.get(event.type)!(event, tx);
-        await tx.query(sql`delete from outbox where id = ${event.id}`);
-        return true;
-      });
-    } catch (error) {
-      this.#deps.log.error({ err: error, eventId: event?.id, type: event?.type }, 'outbox relay failed');
-      return event !== undefined && this.#postpone(event.id);
+  /**
+   * Relays what is due now, type by type. Rows that were written together are seen together, so nothing overtakes what was registered before it.
+   * Returns whether more may be due.
+   */
+  async #relaySome(): Promise<boolean> {
+    const due = await this.#deps.db.query(dueQuery([...this.#consumers.keys()])).catch((error: unknown) => {
+      this.#deps.log.error({ err: error }, 'outbox not read');
+      return [];
+    });
+    let relayed = 0;
+    for (const type of this.#consumers.keys()) {
+      const ids = due.filter((event) => event.type === type).map(({ id }) => id);
+      if (ids.length === 0 || this.#isClosed) continue;
+      const count = await this.#relay(ids);
+      if (count === null) return false;
+      relayed += count;
     }
+    return relayed > 0;
+  }
+
+  /** Returns how many were relayed or postponed, which excludes those that others relay at this moment; null when the database is away. */
+  async #relay(ids: readonly number[]): Promise<number | null> {
+    try {
+      return await this.#relayTogether(ids);
+    } catch (error) {
+      if (ids.length === 1) {
+        this.#deps.log.error({ err: error, eventId: ids[0] }, 'outbox relay failed');
+        return (await this.#postpone(ids[0]!)) ? 1 : null;
+      }
+    }
+    let relayed = 0;
+    for (const id of ids) {
+      const count = await this.#relay([id]);
+      if (count === null) return null;
+      relayed += count;
+    }
+    return relayed;
+  }
+
+  #relayTogether(ids: readonly number[]): Promise<number> {
+    return this.#deps.db.transaction(async (tx) => {
+      const events = await tx.query(takeQuery(ids));
+      for (const event of events) await this.#consumers.get(event.type)!(event, tx);
+      if (events.length > 0) await tx.query(removeQuery(events.map(({ id }) => id)));
+      return events.length;
+    });
   }
 
   async #postpone(id: number): Promise<boolean> {
@@ -104,14 +139,34 @@ export class SqlOutbox implements Outbox {
   }
 }
 
-/** The row stays locked until the transaction ends; other relays pass it by. */
-function takeQuery(types: readonly string[]): Query<OutboxEvent> {
-  return sql<OutboxEvent>`
+/** @param rows JSON of an array of type and payload; they get their ids in its order. */
+function addQuery(rows: string): Query {
+  const query = sql`
+    insert into outbox (type, payload)
+    select event.type, event.payload from jsonb_to_recordset(${rows}::jsonb) as event (type text, payload jsonb)`;
+  return named('outbox.add', query);
+}
+
+function dueQuery(types: readonly string[]): Query<{ readonly id: number; readonly type: string }> {
+  return named(
+    'outbox.due',
+    sql<{ id: number; type: string }>`
+    select id, type from outbox where due_at <= now() and type = any(${types}::text[]) order by due_at, id limit ${PASS_MAX}`,
+  );
+}
+
+/** The rows stay locked until the transaction ends; other relays pass them by. */
+function takeQuery(ids: readonly number[]): Query<OutboxEvent> {
+  const query = sql<OutboxEvent>`
     select id, type, payload from outbox
-     where due_at <= now() and type = any(${types}::text[])
+     where id = any(${ids}::bigint[]) and due_at <= now()
      order by due_at, id
-     limit 1
        for update skip locked`;
+  return named('outbox.take', query);
+}
+
+function removeQuery(ids: readonly number[]): Query {
+  return named('outbox.remove', sql`delete from outbox where id = any(${ids}::bigint[])`);
 }
 
 /** 1 s, 2 s, 4 s … 5 min. */

@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
 import { asRoomId } from '../../../src/base/ids.ts';
 import {
+  atEntry,
   changeRoom,
-  createRoomOnEntry,
   deleteRoom,
   findOrCreateRoom,
   findRoom,
@@ -11,9 +11,10 @@ import {
   listRooms,
   moveRoom,
   type NewRoom,
+  noteVisits,
   renameRoom,
   roomOf,
-  touchLastConnection,
+  roomOnEntry,
   upsertRoom,
 } from '../../../src/features/rooms/queries.ts';
 import { filterOf, type Position } from '../../../src/features/rooms/rules.ts';
@@ -86,8 +87,11 @@ describe('one room', () => {
       groupsAccesses: {},
     };
     expect(roomOf(room)).toEqual(expected);
-    await touchLastConnection(db, { roomId: r('shown'), nowIso: isoAt(5) });
-    await touchLastConnection(db, { roomId: r('shown'), nowIso: isoAt(3) });
+    await noteVisits(db, [{ roomId: r('shown'), atIso: isoAt(5) }]);
+    await noteVisits(db, [
+      { roomId: r('shown'), atIso: isoAt(3) },
+      { roomId: r('none'), atIso: isoAt(3) },
+    ]);
     const found = await findRoom(db, r('shown'));
     expect(roomOf(found!)).toEqual({ ...expected, lastConnectionAt: isoAt(5) });
     expect(await findRoom(db, r('none'))).toBeNull();
@@ -214,7 +218,11 @@ describe('one room', () => {
   });
 
   test('[RM44] a room made by entering is private, in the organisation of who entered; one that is there stays as it is', async () => {
-    expect(await createRoomOnEntry(db, { roomId: r('entered'), organizationId: 'acme', nowIso: isoAt(0) })).toEqual({
+    const enter = async (id: string) => {
+      const entered = roomOnEntry({ roomId: r(id), organizationId: 'acme', nowIso: isoAt(0) });
+      return atEntry((await findOrCreateRoom(db, entered)).room);
+    };
+    expect(await enter('entered')).toEqual({
       pk: expect.any(Number),
       id: 'entered',
       organizationId: 'acme',
@@ -226,7 +234,7 @@ describe('one room', () => {
       organizationId: 'default',
       accesses: { defaultAccesses: ['*:read'], usersAccesses: { mia: ['*:write'] } },
     });
-    expect(await createRoomOnEntry(db, { roomId: r('there'), organizationId: 'acme', nowIso: isoAt(0) })).toEqual(found);
+    expect(await enter('there')).toEqual(found);
     expect(await findRoomForEntry(db, r('none'))).toBeNull();
   });
 });

@@ -1,9 +1,13 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { RoomWriter } from '../../../src/app/room-writer.ts';
 import { systemClock } from '../../../src/base/clock.ts';
+import type { RoomId } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
+import { findRoom } from '../../../src/features/rooms/queries.ts';
 import { roomRoutes } from '../../../src/features/rooms/routes.ts';
 import type { Sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlOutbox } from '../../../src/kernel/persistence/sql-outbox.ts';
+import { outboxRowsOf } from '../../../src/protocol/app-events.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { aDoor, type Call, callerOf, type RecordingDoor, refused } from '../call.ts';
 
@@ -23,8 +27,28 @@ beforeEach(() => {
   door = aDoor(['here']);
   changed = [];
   const accessesChanged = (roomId: string) => void changed.push(roomId);
-  call = callerOf(roomRoutes({ db, outbox: outboxOf(db), rooms: door, nowMs: () => Date.parse(NOW), accessesChanged }));
+  const roomChanged = (roomId: string) => void changed.push(`not accesses of ${roomId}`);
+  call = callerOf(roomRoutes({ ...partsOf(db), nowMs: () => Date.parse(NOW), accessesChanged, roomChanged }));
 });
+
+const partsOf = (over: Sql) => ({
+  db: over,
+  outbox: outboxOf(over),
+  rooms: door,
+  writer: aWriter(over),
+  findRoom: (roomId: RoomId) => findRoom(over, roomId),
+});
+const aWriter = (over: Sql) =>
+  new RoomWriter({
+    db: over,
+    whenMade: (tx, rooms) =>
+      outboxOf(over).add(
+        tx,
+        ...rooms.flatMap(({ id, pk, createdAt }) =>
+          outboxRowsOf({ type: 'room.created', roomId: id, roomPk: pk, at: createdAt }),
+        ),
+      ),
+  });
 
 const outboxOf = (over: Sql) => new SqlOutbox({ db: over, clock: systemClock, log: silentLog });
 const freshId = () => `room-${++made}`;
@@ -171,15 +195,20 @@ describe('get, update, delete', () => {
     expect(await read(id)).toEqual(before);
   });
 
-  test('[RM57] who has sessions in a room hears when its accesses change, and only then', async () => {
+  test('[RM57] who has sessions in a room hears when its accesses change, and only then; of any other change those who remember it', async () => {
     const id = await aRoom();
     await post(id, { metadata: { a: '1' } });
     await post(id, { usersAccesses: { a: ['x'] } });
     await post('none', { defaultAccesses: [] });
-    expect(changed).toEqual([]);
+    expect(changed).toEqual([`not accesses of ${id}`]);
     await post(id, { defaultAccesses: [] });
     await post(id, { update: { groupsAccesses: null } }, '/upsert');
-    expect(changed).toEqual([id, id]);
+    expect(changed.slice(1)).toEqual([id, id]);
+    await post(id, { update: { metadata: null } }, '/upsert');
+    await post(id, { fromOrganizationId: 'default', toOrganizationId: 'other' }, '/update-organization-id');
+    await post(id, { newRoomId: `${id}-renamed` }, '/update-room-id');
+    await call(`DELETE ${at(`${id}-renamed`)}`);
+    expect(changed.slice(3)).toEqual([...[id, id, id], `${id}-renamed`].map((one) => `not accesses of ${one}`));
   });
 
   test('[RM58] a names-of-prototypes body is refused', async () => {
@@ -306,7 +335,7 @@ describe('list', () => {
     const empty = await postgres.open();
     const nowMs = () => Date.parse(NOW);
     const listed = callerOf(
-      roomRoutes({ db: empty, outbox: outboxOf(empty), rooms: door, nowMs, accessesChanged: () => undefined }),
+      roomRoutes({ ...partsOf(empty), nowMs, accessesChanged: () => undefined, roomChanged: () => undefined }),
     );
     expect((await listed('GET /v2/rooms')).json).toEqual({ nextCursor: null, data: [] });
     for (let n = 0; n < 21; n += 1) await listed('POST /v2/rooms', { json: { id: `r${n}`, defaultAccesses: [] } });

@@ -11,6 +11,7 @@ import type { AppendOutcome, JournalEntry } from '../../../src/kernel/persistenc
 import type { Snapshot } from '../../../src/kernel/persistence/snapshots.ts';
 import type { SocketHandler } from '../../../src/kernel/transport/server.ts';
 import { FULL_ACCESS } from '../../../src/protocol/permissions.ts';
+import { Beat } from '../../../src/room/beat.ts';
 import { Gateway } from '../../../src/room/gateway.ts';
 import { decodeRecords } from '../../../src/room/journal-record.ts';
 import { emptyRoom } from '../../../src/room/room.ts';
@@ -212,6 +213,7 @@ export class FallingRoom {
     return new RoomActor(
       {
         clock,
+        beat: new Beat(clock),
         log: silentLog,
         policy,
         mayAnswer: () => true,

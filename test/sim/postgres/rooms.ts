@@ -8,9 +8,10 @@ export function findRoom(tx: FakeTransaction, [id]: readonly any[]): Rows {
   return [{ pk, id, organizationId: 'default', defaultAccesses: ['*:write'], usersAccesses: {}, groupsAccesses: {} }];
 }
 
-/** Two that make the same room at once: the second waits, and finds it. */
-export function* makeRoom(tx: FakeTransaction, [id]: readonly any[]): Running {
+/** One room, for here nobody makes more at once. Two that make the same at once: the second waits, and finds it. */
+export function* makeRoom(tx: FakeTransaction, [rooms]: readonly any[]): Running {
   const { tables } = tx;
+  const [{ id }] = JSON.parse(rooms);
   yield* lock(`room id ${id}`, 'update');
   const known = tables.rooms.get(id);
   if (known !== undefined) {

@@ -1,21 +1,25 @@
 /**
- * Tells every worker that the accesses of a room changed: whoever is in it, anywhere, shows again what lets them in.
+ * Tells every worker of a change to a room in the database, so that each can draw its conclusion before the change is acknowledged: whoever is in the room
+ * shows again what lets them in; what is remembered of the room is forgotten.
  *
  * A word that is lost would leave somebody in a room that has shut them out, so each worker is asked until it has answered. One that was without a
- * lease meanwhile looks at all its sockets when it has one again.
+ * lease meanwhile draws these conclusions for all rooms when it has one again.
  */
 import type { Clock } from '../base/clock.ts';
 import { asRoomId, type RoomId, type WorkerAddress } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
 import type { Bus, Message } from '../kernel/cluster/bus.ts';
 
-export interface AccessChangesDeps {
+export interface AnnouncementsDeps {
   readonly bus: Pick<Bus, 'ask' | 'address'>;
   readonly clock: Clock;
   readonly log: Log;
   /** All others that may have sockets. @throws AppError DATABASE_UNAVAILABLE */
   readonly findOthers: () => Promise<readonly WorkerAddress[]>;
-  readonly here: { reconsider(roomId: RoomId): void; reconsiderAll(): Promise<void> };
+  /** Tells these announcements from others on the bus. */
+  readonly kind: string;
+  /** What follows on this worker. */
+  readonly here: { changed(roomId: RoomId): void; anyMayHaveChanged(): void };
 }
 
 /** What some workers have not heard of yet. Null: any room may have changed. */
@@ -26,7 +30,6 @@ interface Change {
   readonly resolve: () => void;
 }
 
-const CHANGED = 'access.changed';
 const ANSWER_MS = 1_000;
 const AGAIN_MS = 250;
 /** A worker that holds its lease and cannot be reached for so long is in no touch with the rooms of others either. */
@@ -34,38 +37,50 @@ const GIVEN_UP_MS = 60_000;
 /** More are told as one: look at everybody. */
 const LATE_MAX = 1_000;
 
-export class AccessChanges {
-  readonly #deps: AccessChangesDeps;
+export class Announcements {
+  readonly #deps: AnnouncementsDeps;
+  /** Not told yet; what gathers while others are told is told together. */
+  #fresh: Change[] = [];
+  #isTelling = false;
   /** Those that somebody did not answer for at first; all are told together again. */
   #late: Change[] = [];
   #isRetrying = false;
 
-  constructor(deps: AccessChangesDeps) {
+  constructor(deps: AnnouncementsDeps) {
     this.#deps = deps;
   }
 
   /** Whether a message of the bus is for `handle`. */
-  static isFor({ kind }: Message): boolean {
-    return kind === CHANGED;
+  isFor({ kind }: Message): boolean {
+    return kind === this.#deps.kind;
   }
 
   /** Resolves when every worker has heard of it, or has ended. Never rejects. */
-  async announce(roomId: RoomId): Promise<void> {
-    this.#deps.here.reconsider(roomId);
+  announce(roomId: RoomId): Promise<void> {
+    this.#deps.here.changed(roomId);
     const endMs = this.#deps.clock.monotonicMs() + GIVEN_UP_MS;
-    const told = new Set<WorkerAddress>();
-    if ((await this.#tell([{ roomId, told, endMs, resolve: () => undefined }])).length === 0) return;
-    await new Promise<void>((resolve) => {
-      this.#late.push({ roomId, told, endMs, resolve });
-      void this.#retry();
+    return new Promise<void>((resolve) => {
+      this.#fresh.push({ roomId, told: new Set(), endMs, resolve });
+      void this.#tellFresh();
     });
   }
 
   handle({ payload }: Message): null {
     const roomIds = payload as readonly string[] | null;
-    if (roomIds === null) void this.#deps.here.reconsiderAll();
-    else for (const roomId of roomIds) this.#deps.here.reconsider(asRoomId(roomId));
+    if (roomIds === null) this.#deps.here.anyMayHaveChanged();
+    else for (const roomId of roomIds) this.#deps.here.changed(asRoomId(roomId));
     return null;
+  }
+
+  async #tellFresh(): Promise<void> {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    while (this.#fresh.length > 0) {
+      const left = await this.#tell(asOneIfMany(this.#fresh.splice(0), this.#deps.clock.monotonicMs() + GIVEN_UP_MS));
+      this.#late.push(...left);
+      if (left.length > 0) void this.#retry();
+    }
+    this.#isTelling = false; // in the turn of the last look, so none falls between
   }
 
   async #retry(): Promise<void> {
@@ -80,7 +95,7 @@ export class AccessChanges {
           this.#late.push(change);
           continue;
         }
-        log.warn({ roomId: change.roomId }, 'a change of accesses did not reach every worker');
+        log.warn({ roomId: change.roomId, kind: this.#deps.kind }, 'a change did not reach every worker');
         change.resolve();
       }
     }
@@ -102,7 +117,7 @@ export class AccessChanges {
     const news = changes.filter(({ told }) => !told.has(at));
     if (news.length === 0) return;
     const payload = news.some(({ roomId }) => roomId === null) ? null : news.map(({ roomId }) => roomId);
-    await this.#deps.bus.ask(at, { kind: CHANGED, payload }, { deadlineMs: ANSWER_MS }).then(
+    await this.#deps.bus.ask(at, { kind: this.#deps.kind, payload }, { deadlineMs: ANSWER_MS }).then(
       () => {
         for (const { told } of news) told.add(at);
       },

@@ -1,0 +1,83 @@
+/**
+ * Rooms as the database has them, remembered for a moment: most requests begin with the same question.
+ *
+ * Whoever changes a room has every worker forget it before the change is acknowledged (`room/room-changes.ts`), so nobody reads what was there before a
+ * change that was. A worker that may have missed such a word has another standing, or none, and then remembers nothing. What is not announced, the
+ * time of the last visit, may be a second old.
+ */
+import type { Clock } from '../base/clock.ts';
+import type { Incarnation, RoomId } from '../base/ids.ts';
+import type { RememberedRooms } from '../room/room-changes.ts';
+
+interface RoomMemoryDeps<Room> {
+  readonly clock: Clock;
+  /** Another one whenever something may have been missed; null while something may be. */
+  readonly standing: () => Incarnation | null;
+  readonly find: (roomId: RoomId) => Promise<Room | null>;
+}
+
+interface Remembered<Room> {
+  readonly room: Room;
+  readonly untilMs: number;
+}
+
+const LASTS_MS = 1_000;
+const ROOMS_MAX = 10_000;
+
+export class RoomMemory<Room> implements RememberedRooms {
+  readonly #deps: RoomMemoryDeps<Room>;
+  /** Oldest first. */
+  readonly #rooms = new Map<RoomId, Remembered<Room>>();
+  /** Questions under way, whose answers may be shared and kept as long as they stand here. */
+  readonly #asked = new Map<RoomId, Promise<Room | null>>();
+  #standing: Incarnation | null = null;
+
+  constructor(deps: RoomMemoryDeps<Room>) {
+    this.#deps = deps;
+  }
+
+  /** Null when there is no such room. @throws AppError DATABASE_UNAVAILABLE */
+  async find(roomId: RoomId): Promise<Room | null> {
+    const standing = this.#deps.standing();
+    if (standing !== this.#standing) this.forgetAll();
+    this.#standing = standing;
+    if (standing === null) return this.#deps.find(roomId);
+    const known = this.#rooms.get(roomId);
+    if (known !== undefined && known.untilMs > this.#deps.clock.monotonicMs()) return known.room;
+    return this.#asked.get(roomId) ?? this.#ask(roomId);
+  }
+
+  forget(roomId: RoomId): void {
+    this.#rooms.delete(roomId);
+    this.#asked.delete(roomId);
+  }
+
+  forgetAll(): void {
+    this.#rooms.clear();
+    this.#asked.clear();
+  }
+
+  #ask(roomId: RoomId): Promise<Room | null> {
+    const untilMs = this.#deps.clock.monotonicMs() + LASTS_MS; // it may be as old as the question
+    const asked = this.#deps.find(roomId);
+    this.#asked.set(roomId, asked);
+    const isCurrent = (): boolean => this.#asked.get(roomId) === asked;
+    asked.then(
+      (room) => {
+        if (!isCurrent()) return;
+        this.#asked.delete(roomId);
+        if (room !== null) this.#keep(roomId, { room, untilMs });
+      },
+      () => {
+        if (isCurrent()) this.#asked.delete(roomId);
+      },
+    );
+    return asked;
+  }
+
+  #keep(roomId: RoomId, remembered: Remembered<Room>): void {
+    this.#rooms.delete(roomId);
+    this.#rooms.set(roomId, remembered);
+    if (this.#rooms.size > ROOMS_MAX) this.#rooms.delete(this.#rooms.keys().next().value!);
+  }
+}

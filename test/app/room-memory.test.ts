@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { RoomMemory } from '../../src/app/room-memory.ts';
+import { asIncarnation, asRoomId, type Incarnation } from '../../src/base/ids.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+const ROOM = asRoomId('room');
+
+/** A database that answers when told, or at once. */
+function aMemory() {
+  const clock = manualClock();
+  const world = { standing: asIncarnation('first') as Incarnation | null, room: 'before' as string | null, isSlow: false };
+  const asked: string[] = [];
+  const answers: (() => void)[] = [];
+  const memory = new RoomMemory<string>({
+    clock,
+    standing: () => world.standing,
+    async find(roomId) {
+      asked.push(roomId);
+      const { room } = world;
+      if (world.isSlow) await new Promise<void>((resolve) => answers.push(resolve));
+      return room;
+    },
+  });
+  return { memory, world, clock, asked, answer: () => answers.shift()!() };
+}
+
+test('[AX4] a room is remembered for a second, one that is not there is not', async () => {
+  const { memory, world, clock, asked } = aMemory();
+  expect([await memory.find(ROOM), await memory.find(ROOM)]).toEqual(['before', 'before']);
+  clock.advance(999);
+  await memory.find(ROOM);
+  expect(asked).toHaveLength(1);
+  world.room = null;
+  clock.advance(1);
+  expect([await memory.find(ROOM), await memory.find(ROOM)]).toEqual([null, null]);
+  expect(asked).toHaveLength(3);
+});
+
+test('[AX5] what was read before a change is not remembered after it, nor shared with those who ask after it', async () => {
+  const { memory, world, answer } = aMemory();
+  world.isSlow = true;
+  const [first, shared] = [memory.find(ROOM), memory.find(ROOM)];
+  world.room = 'after';
+  memory.forget(ROOM);
+  const later = memory.find(ROOM);
+  answer();
+  answer();
+  expect([await first, await shared, await later, await memory.find(ROOM)]).toEqual(['before', 'before', 'after', 'after']);
+});
+
+test('[AX5] a late answer to who asked before a change does not overwrite what was asked after it', async () => {
+  const { memory, world, answer, asked } = aMemory();
+  world.isSlow = true;
+  const first = memory.find(ROOM);
+  memory.forgetAll();
+  world.isSlow = false;
+  world.room = 'after';
+  await memory.find(ROOM);
+  answer();
+  await first;
+  expect(await memory.find(ROOM)).toBe('after');
+  expect(asked).toHaveLength(2);
+});
+
+test('[AX6] without a lease nothing is remembered, and nothing from before the present one', async () => {
+  const { memory, world } = aMemory();
+  await memory.find(ROOM);
+  world.room = 'after';
+  world.standing = null;
+  expect(await memory.find(ROOM)).toBe('after');
+  world.standing = asIncarnation('second');
+  expect(await memory.find(ROOM)).toBe('after');
+});
+
+test('[AX4] a question that failed is asked again', async () => {
+  const { memory, world } = aMemory();
+  const { room } = world;
+  Object.defineProperty(world, 'room', {
+    configurable: true,
+    get: () => {
+      throw new Error('away');
+    },
+  });
+  await expect(memory.find(ROOM)).rejects.toThrow('away');
+  Object.defineProperty(world, 'room', { value: room });
+  expect(await memory.find(ROOM)).toBe('before');
+});

@@ -1,0 +1,117 @@
+import { beforeAll, expect, test } from 'vitest';
+import { RoomWriter } from '../../src/app/room-writer.ts';
+import { AppError } from '../../src/base/errors.ts';
+import { asRoomId } from '../../src/base/ids.ts';
+import { changeRoom, findRoom, type NewRoom, noteVisits, type RoomRow } from '../../src/features/rooms/queries.ts';
+import type { RoomFields } from '../../src/features/rooms/shapes.ts';
+import { type Query, type Sql, sql } from '../../src/kernel/persistence/sql.ts';
+import { usePostgres } from '../support/postgres.ts';
+
+const postgres = usePostgres();
+const NOW = '2031-02-03T04:05:06.007Z';
+
+let real: Sql;
+
+beforeAll(async () => {
+  real = await postgres.open();
+});
+
+/** A writer over the real database, which counts its statements; before the `n`-th of them something else may happen. */
+function aWriter(before: (query: Query) => Promise<void> = async () => undefined) {
+  const statements: string[] = [];
+  const told: string[][] = [];
+  const counting = (db: Sql): Sql => ({
+    async query(query) {
+      statements.push(query.name ?? '');
+      await before(query);
+      return db.query(query);
+    },
+    transaction: (work) => db.transaction((tx) => work(counting(tx))),
+  });
+  const db = counting(real);
+  const writer = new RoomWriter({ db, whenMade: async (_, rooms) => void told.push(rooms.map(({ id }) => id)) });
+  return { writer, db, statements, told };
+}
+
+const aRoom = (id: string, metadata = {}): NewRoom => ({
+  ...{ id: asRoomId(id), nowIso: NOW, organizationId: 'default', metadata },
+  ...{ defaultAccesses: [], usersAccesses: {}, groupsAccesses: {} },
+});
+const withKey =
+  (key: string) =>
+  (room: RoomRow): RoomFields => ({ ...room, metadata: { ...room.metadata, [key]: 'v' } });
+const refuse = (): never => {
+  throw new AppError('UNPROCESSABLE_ENTITY', { reason: 'no' });
+};
+const keysOf = (room: RoomRow | null): string[] => Object.keys(room?.metadata ?? {}).sort();
+
+test('[AX9] ten that are made at once share commits, and of one id only the first is new', async () => {
+  const { writer, db, statements, told } = aWriter();
+  const rooms = Array.from({ length: 9 }, (_, n) => aRoom(`made-${n}`));
+  const found = await Promise.all([...rooms, aRoom('made-8', { late: 'yes' })].map((room) => writer.make(db, room)));
+  expect(found.map(({ isNew }) => isNew)).toEqual([...Array.from({ length: 9 }, () => true), false]);
+  expect(found.map(({ room }) => [room.id, keysOf(room)])).toEqual([...rooms, rooms[8]!].map(({ id }) => [id, []]));
+  expect(statements).toEqual(['rooms made', 'rooms made']); // the first alone, then all others
+  expect(told.flat().sort()).toEqual(rooms.map(({ id }) => id));
+  expect((await writer.make(db, aRoom('made-1'))).isNew).toBe(false);
+});
+
+test('[AX9] changes of one room and of others that come together are answered each with its own, and written once', async () => {
+  const { writer, db, statements } = aWriter();
+  for (const id of ['one', 'two']) await writer.make(db, aRoom(id));
+  statements.splice(0);
+  const [one, two] = [asRoomId('one'), asRoomId('two')];
+  const outcomes = await Promise.allSettled([
+    writer.change(db, one, withKey('a')),
+    writer.change(db, one, withKey('b')),
+    writer.change(db, two, withKey('c')),
+    writer.change(db, one, refuse),
+    writer.change(db, asRoomId('missing'), withKey('d')),
+    writer.change(db, one, withKey('e')),
+  ]);
+  expect(outcomes.map((outcome) => (outcome.status === 'fulfilled' ? keysOf(outcome.value) : outcome.reason.code))).toEqual([
+    ['a'],
+    ['a', 'b'],
+    ['c'],
+    'UNPROCESSABLE_ENTITY',
+    [],
+    ['a', 'b', 'e'],
+  ]);
+  expect(statements).toEqual(['rooms stamped', 'rooms saved', 'rooms stamped', 'rooms saved']);
+  expect(keysOf(await findRoom(real, one))).toEqual(['a', 'b', 'e']);
+});
+
+test('[AX10] a change by somebody else between reading and writing is kept, and so is ours', async () => {
+  const room = asRoomId('contended');
+  let others = 0;
+  const { writer, db } = aWriter(async ({ name }) => {
+    if (name !== 'rooms saved' || others > 0) return;
+    others += 1;
+    await changeRoom(real, room, withKey('theirs'));
+  });
+  await writer.make(db, aRoom('contended'));
+  expect(keysOf(await writer.change(db, room, withKey('ours')))).toEqual(['ours', 'theirs']);
+  expect(keysOf(await findRoom(real, room))).toEqual(['ours', 'theirs']);
+});
+
+test('[AX10] so it is with several workers and visits at once', async () => {
+  const room = asRoomId('busy');
+  const workers = Array.from({ length: 4 }, () => aWriter());
+  await workers[0]!.writer.make(workers[0]!.db, aRoom('busy'));
+  const changes = Array.from({ length: 48 }, async (_, n) => {
+    const { writer, db } = workers[n % 4]!;
+    if (n % 6 === 0) await noteVisits(real, [{ roomId: room, atIso: NOW }]);
+    return writer.change(db, room, withKey(`k${n}`));
+  });
+  for (const [n, changed] of (await Promise.all(changes)).entries()) expect(keysOf(changed)).toContain(`k${n}`);
+  expect(keysOf(await findRoom(real, room))).toHaveLength(48);
+});
+
+test('[AX11] one that the database refuses is refused alone', async () => {
+  const { writer, db } = aWriter();
+  const made = await Promise.allSettled(
+    ['fine-1', 'fine-2', 'not \u0000 fine', 'fine-3'].map((id) => writer.make(db, aRoom(id))),
+  );
+  expect(made.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+  expect(await real.query(sql`select id from rooms where id like 'fine-%' order by id`)).toHaveLength(3);
+});
