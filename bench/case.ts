@@ -10,7 +10,7 @@ export interface Case {
   readonly name: string;
   readonly question: string;
   /** What the counts count. */
-  readonly unit: 'deliveries' | 'ops' | 'requests' | 'connections';
+  readonly unit: 'deliveries' | 'ops' | 'requests' | 'connections' | 'joins' | 'rooms';
   /** Servers of ours, which are in question. */
   readonly subjects: readonly Server[];
   /** What each of them is compared with. */
@@ -19,10 +19,14 @@ export interface Case {
   readonly metrics: readonly Metric[];
   /** Predictions as numbers; RESULTS.md says which held. */
   readonly targets: readonly Target[];
+  /** Of a curve: what grows from variant to variant. Absent: the variants are no series. */
+  readonly grows?: string;
 }
 
 export interface Variant {
   readonly name: string;
+  /** Of a curve: how much of what grows. */
+  readonly at?: number;
   /** Runs in the load process. @throws an Error when the load could not be made at all. */
   readonly load: (trial: Trial) => Promise<Outcome>;
   /** Names of servers of the case that this variant is not put to. */
@@ -50,11 +54,12 @@ export interface Outcome {
   readonly problems: readonly string[];
 }
 
-/** The `metric` of a server of ours as a multiple of that of `against`. */
+/** A prediction about the `metric` of each server of ours. */
 export interface Target {
   readonly variant: string;
   readonly metric: Metric;
-  readonly against: string;
+  /** The limit is a multiple of that server's value, or of the own one in another variant; null: it is the value itself. */
+  readonly against: string | { readonly variant: string } | null;
   readonly limit: { readonly atMost: number } | { readonly atLeast: number };
 }
 

@@ -88,3 +88,54 @@ export const ARRIVAL_MS_MAX = 2_000;
 export const START_MS_MAX = 30_000;
 export const ENTER_MS_MAX = 20_000;
 export const STOP_MS_MAX = 15_000;
+
+export const JOIN = {
+  /** As measured of others in performance.md. */
+  documentBytes: 4_700_000,
+  /** Rooms that have fallen asleep, each of which is joined once. */
+  coldRooms: 5,
+} as const;
+
+/** The smallest Atrium allows; a room is asked for until it is gone. */
+export const IDLE_ROOM_SECONDS = 10;
+/** Longest wait until rooms that were left have fallen asleep. */
+export const ROOM_GONE_MS_MAX = 30_000;
+
+/** Two people in a room are the fewest who work together: what is asked is the commit, and what many hear others measure. */
+export const ACK_LATENCY = {
+  rooms: 500,
+  clients: 2,
+  /** Ops a second from each client: 5,000 and 20,000 in all. */
+  perSecond: [5, 20],
+} as const;
+
+/** Some speak, very many listen. */
+export const VIEWERS = {
+  viewers: 10_000,
+  typists: 4,
+  perSecond: 1,
+} as const;
+
+/** Rooms as most are, beside one in which 500 updates a second go to 100 people. */
+export const NEIGHBOURS = {
+  calm: { rooms: 20, clients: 5, perSecond: 2 },
+  hot: { clients: 100, typists: 10, perSecond: 50 },
+} as const;
+
+/** Events of 16 KB, 4 MB a second to each: past what the kernel takes for one who does not read, within the first seconds. */
+export const SLOW_CONSUMER = { clients: 10, senders: 5, perSecond: 50, bytes: 16 * 1024 } as const;
+
+/** Points of each curve, smallest first; each is a run of its own. */
+export const GROWTH = {
+  rooms: [100, 1_000, 5_000, 20_000],
+  /** Patches a second, spread over all rooms. */
+  roomsPerSecond: 200,
+  clients: [2, 10, 50, 200, 1_000, 5_000],
+  /** Deliveries a second at each point, within the bounds of what so few can say and so many must hear. */
+  clientsDeliveries: 10_000,
+  clientsUpdates: { least: 4, most: 200 },
+  documentBytes: [10_000, 100_000, 1_000_000, 5_000_000, 10_000_000, 20_000_000],
+  journalRows: [0, 100, 1_000, 10_000],
+  /** Times that a room with this tail is woken, each after a kill -9. */
+  journalWakes: 3,
+} as const;

@@ -7,8 +7,9 @@ const TICKS_PER_SECOND = 100;
 
 /** All in CPU seconds since some moment in the past. */
 export interface CpuTimes {
+  /** With its workers, where it has some. */
   readonly server: number;
-  /** Processes below the server, such as its private Postgres, and stores beside it; those that have ended included. */
+  /** Stores below the server, such as its private Postgres, and beside it; those that have ended included. */
   readonly helpers: number;
   readonly load: number;
   /** All cores, idle time left out; time that the hypervisor gave to others counts as busy. */
@@ -16,15 +17,21 @@ export interface CpuTimes {
 }
 
 /** Takes about a millisecond: read outside the measured window. @throws an Error where there is no `/proc`, or the server has ended. */
-export function readCpu({ pid: serverPid, storesPid }: Pick<Address, 'pid' | 'storesPid'>): CpuTimes {
+export function readCpu({ pid, storesPid, children }: Pick<Address, 'pid' | 'storesPid' | 'children'>): CpuTimes {
   const own = process.cpuUsage();
-  const helpers = [...descendantsOf(serverPid), ...(storesPid === undefined ? [] : [storesPid, ...descendantsOf(storesPid)])];
+  const below = descendantsOf(pid).reduce((sum, each) => sum + spentBy(each), endedChildrenOf(pid));
+  const beside =
+    storesPid === undefined ? 0 : [storesPid, ...descendantsOf(storesPid)].reduce((sum, each) => sum + spentBy(each), 0);
   return {
-    server: secondsOf(serverPid),
-    helpers: helpers.reduce((sum, pid) => sum + secondsOf(pid) + endedChildrenOf(pid), 0) + endedChildrenOf(serverPid),
+    server: secondsOf(pid) + (children === 'workers' ? below : 0),
+    helpers: beside + (children === 'workers' ? 0 : below),
     load: (own.user + own.system) / 1e6,
     machine: machineSeconds(),
   };
+}
+
+function spentBy(pid: number): number {
+  return secondsOf(pid) + endedChildrenOf(pid);
 }
 
 /** From the scheduler, in nanoseconds: the ticks of `stat` are too coarse for a window of seconds. */

@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Trial } from './case.ts';
 import { SETTLE } from './config.ts';
 
+const WATCH_EVERY_MS = 50;
+
 /**
  * Kilobytes held once nothing changes any more: garbage is collected where that can be asked for, and memory must stand still for a moment.
  *
@@ -20,6 +22,26 @@ export async function settledKb({ server, address: { pid } }: Pick<Trial, 'serve
     if (isStill || performance.now() > deadlineMs) return now;
     before = now;
   }
+}
+
+/** Looks every so often. `end` tells by how many MB memory was at its highest above where it began, garbage included. */
+export function watchMemory(pid: number): { begin(): void; end(): number } {
+  let [baseKb, mostKb] = [0, 0];
+  let timer: NodeJS.Timeout | undefined;
+  const look = (): void => {
+    mostKb = Math.max(mostKb, residentKb(pid));
+  };
+  return {
+    begin() {
+      baseKb = residentKb(pid);
+      timer = setInterval(look, WATCH_EVERY_MS);
+    },
+    end() {
+      clearInterval(timer);
+      look();
+      return (mostKb - baseKb) / 1_024;
+    },
+  };
 }
 
 function residentKb(pid: number): number {

@@ -9,6 +9,16 @@ export const METRICS = {
   /** Memory of the server that the rooms of a case added, with those who are in them. */
   kbPerRoom: { title: 'KB per room', digits: 1, compared: true },
   kbPerConnection: { title: 'KB per connection', digits: 1, compared: true },
+  /** Where few things happen that cost much each. */
+  cpuMsEach: { title: 'server CPU ms each', digits: 2, compared: true },
+  /** From a message's sending to its arrival at the last who must get it. */
+  lastP50Ms: { title: 'p50 ms to the last', digits: 2, compared: true },
+  lastP99Ms: { title: 'p99 ms to the last', digits: 2, compared: true },
+  /** What the server's memory grew by, at its highest. */
+  grownMb: { title: 'grown by MB', digits: 1, compared: true },
+  createMs: { title: 'create p50 ms', digits: 2, compared: true },
+  wakeMs: { title: 'wake p50 ms', digits: 2, compared: true },
+  snapshotMs: { title: 'snapshot ms', digits: 1, compared: true },
   /** Share of what had to arrive that did. */
   completeness: { title: 'complete', digits: 4, compared: false },
   /** CPU seconds of the load process per second. */

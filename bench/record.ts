@@ -62,13 +62,21 @@ export function keep(record: CaseRecord): void {
 }
 
 /** The last record of a case; null when it never ran. */
-export function recall({ name }: Case): CaseRecord | null {
+function recall({ name }: Case): CaseRecord | null {
   try {
     return JSON.parse(readFileSync(fileOf(name), 'utf8')) as CaseRecord;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   }
+}
+
+/** The cases that ever ran, with their records. */
+export function entriesOf(cases: readonly Case[]): { theCase: Case; record: CaseRecord }[] {
+  return cases.flatMap((theCase) => {
+    const record = recall(theCase);
+    return record === null ? [] : [{ theCase, record }];
+  });
 }
 
 function fileOf(caseName: string): URL {

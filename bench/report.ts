@@ -1,8 +1,20 @@
 /** Records → RESULTS.md: medians with their spread, ratios, and which predictions held. Text in, text out. */
-import { type Case, serversOf, type Target, type Variant } from './case.ts';
+import { type Case, serversOf, type Variant } from './case.ts';
 import { RUN } from './config.ts';
-import { METRICS, type Metric, type Summary, summaryOf } from './metrics.ts';
+import { METRICS, type Metric, type Summary } from './metrics.ts';
 import type { CaseRecord, Circumstances, Run } from './record.ts';
+import {
+  comparedWith,
+  figure,
+  ratio,
+  runsOf,
+  subjectsIn,
+  summaryIn,
+  times,
+  type Verdict,
+  verdictOn,
+  wantedOf,
+} from './verdict.ts';
 
 const HEAD = `# Results
 
@@ -76,26 +88,22 @@ function marksOf(runs: readonly Run[]): string {
 }
 
 /** What was predicted, a row each, and what came of it, a column for each server of ours. */
-function verdictsOf({ subjects, targets }: Case, runs: readonly Run[]): string[] {
-  const ran = subjects.filter(({ name }) => runs.some(({ server }) => server === name));
+function verdictsOf(theCase: Case, runs: readonly Run[]): string[] {
+  const ran = subjectsIn(theCase, runs);
   return [
-    row(['prediction', 'against', 'predicted', ...ran.map(({ name }) => name)]),
+    row(['prediction', 'against', 'predicted', ...ran]),
     row(['---', '---', '---:', ...ran.map(() => '---:')]),
-    ...targets.map((target) => {
-      const { variant, metric, against, limit } = target;
-      const wanted = 'atMost' in limit ? `≤ ${limit.atMost}×` : `≥ ${limit.atLeast}×`;
-      const found = ran.map(({ name }) => verdict(target, runsOf(runs, variant, name), runsOf(runs, variant, against)));
-      return row([`${variant}: ${METRICS[metric].title}`, against, wanted, ...found]);
+    ...theCase.targets.map((target) => {
+      const verdicts = ran.map((name) => verdictOn(name, target, runs));
+      const what = `${target.variant}: ${METRICS[target.metric].title}`;
+      return row([what, comparedWith(target) ?? '–', wantedOf(target), ...verdicts.map(inCell)]);
     }),
     '',
   ];
 }
 
-function verdict({ metric, limit }: Target, mine: readonly Run[], theirs: readonly Run[]): string {
-  const measured = ratio(metric, mine, theirs);
-  if (measured === null) return '–';
-  const holds = 'atMost' in limit ? measured <= limit.atMost : measured >= limit.atLeast;
-  return `${times(measured)} ${holds ? 'holds' : '**missed**'}${marksOf([...mine, ...theirs])}`;
+function inCell({ measured, holds, on }: Verdict): string {
+  return holds === null ? '–' : `${measured} ${holds ? 'holds' : '**missed**'}${marksOf(on)}`;
 }
 
 function problemsIn(runs: readonly Run[]): string[] {
@@ -104,34 +112,15 @@ function problemsIn(runs: readonly Run[]): string[] {
   );
 }
 
-function summaryIn(runs: readonly Run[], metric: Metric): Summary | null {
-  const values = runs.map(({ values }) => values[metric]).filter((value) => value !== undefined);
-  return values.length === 0 ? null : summaryOf(values);
-}
-
-function runsOf(runs: readonly Run[], variant: string, server: string): Run[] {
-  return runs.filter((run) => run.variant === variant && run.server === server);
-}
-
 function isOver(runs: readonly Run[], metric: Metric, limit: number): boolean {
   return (summaryIn(runs, metric)?.median ?? 0) > limit;
 }
 
-/** Null when one of them has no such value, or zero. */
-function ratio(metric: Metric, mine: readonly Run[], theirs: readonly Run[]): number | null {
-  const [above, below] = [summaryIn(mine, metric)?.median, summaryIn(theirs, metric)?.median];
-  return above === undefined || !below ? null : above / below;
-}
-
 function cell(metric: Metric, summary: Summary | null): string {
   if (summary === null) return '–';
-  const text = (value: number): string => value.toLocaleString('en', { maximumFractionDigits: METRICS[metric].digits });
+  const text = (value: number): string => figure(metric, value);
   const { median, least, most } = summary;
   return text(least) === text(most) ? text(median) : `${text(median)} (${text(least)}–${text(most)})`;
-}
-
-function times(ratio: number | null): string {
-  return ratio === null ? '–' : `${ratio.toFixed(2)}×`;
 }
 
 function row(cells: readonly string[]): string {

@@ -9,15 +9,18 @@ import { parseArgs } from 'node:util';
 import { type Case, type Outcome, serversOf, type Variant } from './case.ts';
 import { CORES, RUN } from './config.ts';
 import { CASES } from './load/cases.ts';
+import { GROWTH_CASES } from './load/growth-cases.ts';
 import type { Job, Report } from './load/process.ts';
 import { METRICS } from './metrics.ts';
+import { writePage } from './page/write.ts';
 import { isStopping, start, stop, stopAll } from './processes.ts';
-import { circumstances, keep, type Run, recall } from './record.ts';
+import { circumstances, entriesOf, keep, type Run } from './record.ts';
 import { resultsPage } from './report.ts';
-import type { Server } from './servers/server.ts';
+import { addressOf, type Server } from './servers/server.ts';
 import { verify } from './verify.ts';
 
 const LOAD = new URL('./load/process.ts', import.meta.url);
+const ALL = [...CASES, ...GROWTH_CASES];
 const PAGE = new URL('./RESULTS.md', import.meta.url);
 
 interface Plan {
@@ -29,7 +32,8 @@ interface Plan {
 }
 
 /**
- * `[--case NAME]… [--server NAME]… [--rounds N] [--seconds S] [--list] [--verify]`; without `--case` the load is checked first, then all cases run.
+ * `[--case NAME]… [--growth] [--server NAME]… [--rounds N] [--seconds S] [--list] [--verify]`; `--growth` runs the curves; without it and
+ * `--case` the load is checked first, then all cases run.
  * @throws an Error naming the option that is wrong.
  */
 function readArguments(): Plan & { readonly does: 'list' | 'verify' | 'run' | 'verify and run' } {
@@ -39,26 +43,32 @@ function readArguments(): Plan & { readonly does: 'list' | 'verify' | 'run' | 'v
       server: { type: 'string', multiple: true, default: [] },
       rounds: { type: 'string', default: String(RUN.rounds) },
       seconds: { type: 'string', default: String(RUN.seconds) },
+      growth: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       verify: { type: 'boolean', default: false },
     },
   });
-  const cases = values.case.length === 0 ? CASES : values.case.map(caseNamed);
-  const does = values.list ? 'list' : values.verify ? 'verify' : values.case.length > 0 ? 'run' : 'verify and run';
+  const cases = values.case.length > 0 ? values.case.map(caseNamed) : values.growth ? GROWTH_CASES : CASES;
+  const does = values.list
+    ? 'list'
+    : values.verify
+      ? 'verify'
+      : values.growth || values.case.length > 0
+        ? 'run'
+        : 'verify and run';
   const rounds = atLeastOne(values.rounds, '--rounds');
   if (!Number.isInteger(rounds)) throw new Error('--rounds takes a whole number');
   return { cases, rounds, seconds: atLeastOne(values.seconds, '--seconds'), only: values.server.map(serverNamed), does };
 }
 
 function caseNamed(name: string): Case {
-  const theCase = CASES.find((candidate) => candidate.name === name);
-  if (theCase === undefined)
-    throw new Error(`there is no case ${name}; there are ${CASES.map((known) => known.name).join(', ')}`);
+  const theCase = ALL.find((candidate) => candidate.name === name);
+  if (theCase === undefined) throw new Error(`there is no case ${name}; there are ${ALL.map((known) => known.name).join(', ')}`);
   return theCase;
 }
 
 function serverNamed(name: string): string {
-  const known = [...new Set(CASES.flatMap(({ subjects, peers }) => [...subjects, ...peers]).map((server) => server.name))];
+  const known = [...new Set(ALL.flatMap(({ subjects, peers }) => [...subjects, ...peers]).map((server) => server.name))];
   if (!known.includes(name)) throw new Error(`there is no server ${name}; there are ${known.join(', ')}`);
   return name;
 }
@@ -83,11 +93,9 @@ async function runAll({ cases, rounds, seconds, only }: Plan): Promise<number> {
       console.error(`${theCase.name} failed: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  const entries = CASES.flatMap((theCase) => {
-    const record = recall(theCase);
-    return record === null ? [] : [{ theCase, record }];
-  });
+  const entries = entriesOf(ALL);
   writeFileSync(PAGE, resultsPage(entries));
+  await writePage(entries);
   return failures;
 }
 
@@ -123,8 +131,7 @@ async function runOnce({ theCase, variant, server, seconds }: Turn): Promise<Out
   const names = { caseName: theCase.name, variantName: variant.name, serverName: server.name };
   const running = await server.start();
   try {
-    const { port, pid, storesPid } = running;
-    const address = { port, pid, ...(storesPid !== undefined && { storesPid }) };
+    const address = addressOf(running);
     return await askForLoad({ ...names, address, seconds, warmupSeconds: RUN.warmupSeconds });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -152,12 +159,15 @@ async function askForLoad(job: Job): Promise<Outcome> {
 }
 
 function inShort({ metrics }: Case, { values, problems }: Outcome): string {
-  const figures = metrics.map((metric) => `${METRICS[metric].title} ${(values[metric] ?? 0).toFixed(METRICS[metric].digits)}`);
+  const figures = metrics.flatMap((metric) => {
+    const value = values[metric];
+    return value === undefined ? [] : [`${METRICS[metric].title} ${value.toFixed(METRICS[metric].digits)}`];
+  });
   return [figures.join(', '), ...problems].join('  ! ');
 }
 
 function list(): number {
-  for (const { name, question, variants, subjects, peers } of CASES) {
+  for (const { name, question, variants, subjects, peers } of ALL) {
     const servers = [...subjects, ...peers].map((server) => server.name);
     console.log(`${name}: ${question}\n  ${variants.map((variant) => variant.name).join('; ')}\n  on ${servers.join(', ')}`);
   }

@@ -1,15 +1,11 @@
 /** Many light clients in one room: plain sockets that know when they have entered, and nothing else of the protocol. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WebSocket } from 'ws';
-import type { Trial } from '../case.ts';
 import { ENTER_MS_MAX } from '../config.ts';
-import type { Dialect, Door } from '../servers/server.ts';
+import type { Door } from '../servers/server.ts';
+import { Line, type Place, type Way, wayInto } from './line.ts';
 
 /** Sockets opened at a time: more would wait in the system's queue and time out there. */
 const ENTERING_MAX = 25;
-const TEXT = { binary: false } as const;
-
-type Place = Pick<Trial, 'server' | 'address'>;
 
 export interface Entry {
   readonly door: Door;
@@ -30,17 +26,15 @@ export class Crowd {
   readonly losses: string[] = [];
   /** The frame that welcomed each client. */
   readonly welcomes: Buffer[] = [];
-  readonly #sockets: WebSocket[] = [];
+  readonly #lines: Line[] = [];
   readonly #entry: Entry;
-  readonly #url: string;
-  readonly #dialect: Dialect | null;
+  readonly #way: Way;
   #isLeaving = false;
 
   /** Nobody is in the room yet, which must be there. */
-  constructor({ server, address }: Place, entry: Entry) {
+  constructor(place: Place, entry: Entry) {
     this.#entry = entry;
-    this.#url = server.url(address, entry.door, entry.roomId);
-    this.#dialect = (entry.door === 'yjs' && server.dialect?.(entry.roomId)) || null;
+    this.#way = wayInto(place, entry.door, entry.roomId);
   }
 
   /** Makes the room and enters it with all clients. @throws an Error when one of them does not get in. */
@@ -56,48 +50,41 @@ export class Crowd {
 
   /** Sends a frame made before: as text to an SDK's server, else as bytes. */
   send(client: number, frame: Buffer): void {
-    this.#say(client, this.#dialect === null ? frame : this.#dialect.toWire(frame));
+    this.#lines[client]!.say(frame);
+  }
+
+  /** From now on this client reads nothing. */
+  pause(client: number): void {
+    this.#lines[client]!.socket.pause();
   }
 
   leave(): void {
     this.#isLeaving = true;
-    for (const socket of this.#sockets) socket.terminate();
+    for (const { socket } of this.#lines) socket.terminate();
   }
 
   /** One client enters. Rejects when it does not get in. */
   admit(client: number): Promise<void> {
     const { hello, isWelcome, isComplete = isWelcome, receive } = this.#entry;
-    const socket = new WebSocket(this.#url, { perMessageDeflate: false, skipUTF8Validation: true });
-    this.#sockets[client] = socket;
     let isWaiting = true;
     return new Promise((resolve, reject) => {
-      socket.on('open', () => {
-        for (const frame of this.#dialect?.greeting ?? []) this.#say(client, frame);
-        if (hello !== undefined) this.send(client, hello);
-      });
-      socket.on('message', (said: Buffer) => {
-        const frame = this.#dialect === null ? said : this.#dialect.fromWire(said);
-        if (frame === null) return;
+      const hear = (frame: Buffer): void => {
         if (this.welcomes[client] === undefined && isWelcome(frame)) this.welcomes[client] = frame;
         if (isWaiting && isComplete(frame)) {
           isWaiting = false;
           resolve();
         }
         receive(client, frame);
-      });
-      socket.on('error', reject);
-      socket.on('close', (code, reason) => {
+      };
+      const line = new Line(this.#way, { hello, hear });
+      this.#lines[client] = line;
+      line.socket.on('error', reject);
+      line.socket.on('close', (code, reason) => {
         if (this.#isLeaving) return;
         this.losses.push(`client ${client} was closed with ${code} ${String(reason)}`);
         reject(new Error(this.losses.at(-1)));
       });
     });
-  }
-
-  #say(client: number, frame: Buffer): void {
-    const isText = this.#entry.door === 'sdk' || this.#dialect?.format === 'text';
-    if (isText) this.#sockets[client]!.send(frame, TEXT);
-    else this.#sockets[client]!.send(frame);
   }
 
   async #within(entering: Promise<unknown>): Promise<void> {

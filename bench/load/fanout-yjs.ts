@@ -3,7 +3,6 @@
  * Expected: at 50 clients at most 1.35× the relay's CPU, because the kernel's send dominates; at 200 less than the relay, once updates
  * that come within a few milliseconds share a frame.
  */
-import * as encoding from 'lib0/encoding';
 import * as Y from 'yjs';
 import { type Case, targetsFor } from '../case.ts';
 import { FANOUT_YJS, type Typing } from '../config.ts';
@@ -17,11 +16,7 @@ import { yWebsocket } from '../servers/y-websocket.ts';
 import type { Entry } from './crowd.ts';
 import { type Ledger, markOf, type Reach } from './ledger.ts';
 import { type Talk, talkInRoom } from './paced-room.ts';
-
-const SYNC = 0;
-const STEP_1 = 0;
-const STEP_2 = 1;
-const UPDATE = 2;
+import { ASK_FOR_ALL, isStep, STEP_2, syncFrame, UPDATE } from './sync-frames.ts';
 
 const nameOf = ({ clients, typists, perSecond }: Typing): string => `${clients} clients, ${typists} typing ${perSecond}/s`;
 const [, middle, large] = FANOUT_YJS.map(nameOf) as [string, string, string];
@@ -80,8 +75,8 @@ export function editors({ roomId, clients, ledger }: { roomId: string; clients: 
     door: 'yjs',
     roomId,
     clients,
-    hello: syncFrame(STEP_1, Y.encodeStateVector(new Y.Doc())),
-    isWelcome: (frame) => frame[0] === SYNC && frame[1] === STEP_2,
+    hello: ASK_FOR_ALL,
+    isWelcome: (frame) => isStep(STEP_2, frame),
     receive: (client, frame) => ledger.received(client, frame),
   };
 }
@@ -105,12 +100,4 @@ export function typing(typist: number, sender = typist): (number: number) => Buf
     text.insert(text.length, markOf(sender, number));
     return frame;
   };
-}
-
-function syncFrame(step: number, payload: Uint8Array): Buffer {
-  const encoder = encoding.createEncoder();
-  encoding.writeVarUint(encoder, SYNC);
-  encoding.writeVarUint(encoder, step);
-  encoding.writeVarUint8Array(encoder, payload);
-  return Buffer.from(encoding.toUint8Array(encoder));
 }

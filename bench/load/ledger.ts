@@ -37,7 +37,7 @@ export interface LedgerOptions {
   /** Hears of each arrival at somebody else. */
   readonly onOther?: (sender: number, number: number) => void;
   /** Takes the times of what counts, which then are not kept here: a run of hours has millions. */
-  readonly onTime?: (whose: 'own' | 'others', ms: number) => void;
+  readonly onTime?: (whose: 'own' | 'others', ms: number, sender: number, number: number) => void;
 }
 
 export class Ledger {
@@ -127,17 +127,18 @@ export class Ledger {
       return;
     }
     const first = gaps === 'filled by newer' ? this.#seen[cell]! + 1 : number;
-    for (let each = first; each <= number; each += 1) this.#note(isOwn ? 'own' : 'others', this.#sentAtMs[sender]![each]!, nowMs);
+    for (let each = first; each <= number; each += 1) this.#note(isOwn ? 'own' : 'others', { sender, number: each, nowMs });
     this.#seen[cell] = number;
     if (isOwn) onOwn?.(sender, number);
     else onOther?.(sender, number);
   }
 
-  #note(whose: 'own' | 'others', sentAtMs: number, nowMs: number): void {
+  #note(whose: 'own' | 'others', { sender, number, nowMs }: { sender: number; number: number; nowMs: number }): void {
+    const sentAtMs = this.#sentAtMs[sender]![number]!;
     if (!this.#counts(sentAtMs)) return;
     const { onTime } = this.#options;
     this.#delivered += 1;
-    if (onTime !== undefined) onTime(whose, nowMs - sentAtMs);
+    if (onTime !== undefined) onTime(whose, nowMs - sentAtMs, sender, number);
     else (whose === 'own' ? this.#ownMs : this.#othersMs).push(nowMs - sentAtMs);
   }
 

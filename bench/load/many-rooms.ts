@@ -2,6 +2,7 @@
 import type { Trial } from '../case.ts';
 import { Crowd } from './crowd.ts';
 import { editors, typing, updatesReach } from './fanout-yjs.ts';
+import { JointLedger } from './joint-ledger.ts';
 import { Ledger } from './ledger.ts';
 
 /** Rooms made at a time. */
@@ -28,6 +29,7 @@ interface Room {
 export class ManyRooms {
   readonly #trial: Trial;
   readonly #rooms: readonly Room[];
+  readonly #book: JointLedger;
 
   /** The rooms are not made yet. */
   constructor(trial: Trial, { rooms, clients, senders, onOther, madeBefore = 0 }: Filling) {
@@ -48,6 +50,7 @@ export class ManyRooms {
         type: Array.from({ length: senders }, (_, index) => typist(index, firstSender + index, madeBefore)),
       };
     });
+    this.#book = new JointLedger(this.#rooms.map(({ ledger }) => ledger));
   }
 
   /** All rooms made, nobody in them. */
@@ -75,28 +78,28 @@ export class ManyRooms {
   }
 
   open(): void {
-    for (const { ledger } of this.#rooms) ledger.open();
+    this.#book.open();
   }
 
   close(): void {
-    for (const { ledger } of this.#rooms) ledger.close();
+    this.#book.close();
   }
 
   get expected(): number {
-    return this.#rooms.reduce((sum, { ledger }) => sum + ledger.expected, 0);
+    return this.#book.expected;
   }
 
   get delivered(): number {
-    return this.#rooms.reduce((sum, { ledger }) => sum + ledger.delivered, 0);
+    return this.#book.delivered;
   }
 
-  get othersMs(): number[] {
-    return this.#rooms.flatMap(({ ledger }) => ledger.othersMs);
+  get othersMs(): readonly number[] {
+    return this.#book.othersMs;
   }
 
   /** Each once, the first few. */
   get problems(): string[] {
-    const all = this.#rooms.flatMap(({ crowd, ledger }) => [...crowd.losses, ...ledger.problems]);
+    const all = [...this.#rooms.flatMap(({ crowd }) => crowd.losses), ...this.#book.problems];
     return [...new Set(all)].slice(0, 5);
   }
 

@@ -2,6 +2,7 @@
 import { type Outcome, serversOf } from '../case.ts';
 import type { Address } from '../servers/server.ts';
 import { CASES } from './cases.ts';
+import { GROWTH_CASES } from './growth-cases.ts';
 
 /** A trial by the names of its parts, because functions do not cross processes. */
 export interface Job {
@@ -22,7 +23,7 @@ process.once('disconnect', () => process.exit(1)); // the runner is gone
 
 async function reportOn({ caseName, variantName, serverName, ...trial }: Job): Promise<Report> {
   try {
-    const theCase = CASES.find(({ name }) => name === caseName)!;
+    const theCase = [...CASES, ...GROWTH_CASES].find(({ name }) => name === caseName)!;
     const variant = theCase.variants.find(({ name }) => name === variantName)!;
     const server = serversOf(theCase, variant).find(({ name }) => name === serverName)!;
     const outcome = await variant.load({ server, ...trial });

@@ -3,12 +3,12 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CORES } from '../config.ts';
-import { start, stop } from '../processes.ts';
+import { type Started, start, stop } from '../processes.ts';
 import { type Address, ask, freePort, HOST, KEYS, type Running, type Server, untilServing } from './server.ts';
 
-export const MAIN = new URL('../../dist/main.js', import.meta.url);
+const MAIN = new URL('../../dist/main.js', import.meta.url);
 
-export const SETTINGS = {
+const SETTINGS = {
   HOST,
   LOG_LEVEL: 'warn',
   SECRET_KEY: KEYS.secretKey,
@@ -29,21 +29,39 @@ export const doors: Pick<Server, 'openRoom' | 'url'> = {
   },
 };
 
-export const atrium: Server = { name: 'atrium', start: startAtrium, ...doors };
+export type Settings = Readonly<Record<string, string>>;
 
-async function startAtrium(): Promise<Running> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'atrium-bench-'));
-  await chmod(dataDir, 0o755); // started as root, Postgres runs as another user, who must get in
-  const port = await freePort();
-  const env = { ...SETTINGS, PORT: String(port), DATA_DIR: dataDir };
+export const atrium: Server = atriumWith({});
+
+/** The same with settings that a case needs. */
+export function atriumWith(settings: Settings): Server {
+  return { name: 'atrium', start: () => startAtrium(settings), ...doors };
+}
+
+async function startAtrium(settings: Settings): Promise<Running> {
+  const dataDir = await aDataDir();
   const removeData = (): Promise<void> => rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   try {
-    const started = start(MAIN, { core: CORES.server, env, language: 'js' });
-    const address: Address = { port, pid: started.pid };
-    await untilServing(started, address, '/health');
-    return { ...address, output: started.output, stop: () => stop(started).then(removeData) };
+    const { running } = await startMain({ DATA_DIR: dataDir, ...settings });
+    return { ...running, stop: () => running.stop().then(removeData) };
   } catch (error) {
     await removeData();
     throw error;
   }
+}
+
+export async function aDataDir(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'atrium-bench-'));
+  await chmod(dataDir, 0o755); // started as root, Postgres runs as another user, who must get in
+  return dataDir;
+}
+
+/** With settings that say where its data are, which stay when it has stopped. */
+export async function startMain(settings: Settings): Promise<{ running: Running; started: Started }> {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const env = { ...SETTINGS, PORT: String(port), ADMIN_PORT: String(adminPort), ...settings };
+  const started = start(MAIN, { core: CORES.server, env, language: 'js' });
+  const address: Address = { port, adminPort: Number(env.ADMIN_PORT), pid: started.pid };
+  await untilServing(started, address, '/health');
+  return { running: { ...address, output: started.output, stop: () => stop(started) }, started };
 }

@@ -5,6 +5,7 @@
 import { App, type HttpResponse, type WebSocket } from 'uWebSockets.js';
 import { REST } from '../config.ts';
 import { documentOf } from '../load/documents.ts';
+import { KeptDocuments } from './raw-uws-documents.ts';
 import { HOST } from './server.ts';
 
 interface Seat {
@@ -12,6 +13,7 @@ interface Seat {
   readonly room: string;
 }
 
+const kept = process.env.DOCUMENTS === 'kept' ? new KeptDocuments() : null;
 const EMPTY_STEP_2 = Buffer.from([0, 1, 2, 0, 0]);
 const EMPTY_STORAGE = '[{"type":210,"nodes":[["root",{}]]},{"type":211}]';
 const ROOM = JSON.stringify({
@@ -33,8 +35,10 @@ const codeOf = (frame: Buffer): string => frame.toString('latin1', 9, 12);
 
 function relayYjs(ws: WebSocket<Seat>, frame: Buffer): void {
   const [type, step] = frame;
-  if (type === 0 && step === 0) ws.send(EMPTY_STEP_2, true);
-  else if (type !== 0 || step === 2) ws.publish(ws.getUserData().room, frame, true);
+  const { room } = ws.getUserData();
+  if (type === 0 && step === 2) kept?.add(room, frame);
+  if (type === 0 && step === 0) ws.send(kept?.stepTwoOf(room) ?? EMPTY_STEP_2, true);
+  else if (type !== 0 || step === 2) ws.publish(room, frame, true);
 }
 
 function relaySdk(ws: WebSocket<Seat>, frame: Buffer): void {

@@ -7,14 +7,17 @@ const PROCESS = new URL('./raw-uws-process.ts', import.meta.url);
 
 export const rawUws: Server = {
   name: 'raw-uws',
-  start: startRelay,
+  start: () => startRelay('not kept'),
   openRoom: async () => undefined,
   url: ({ port }, door, roomId) => `ws://${HOST}:${port}/${door}/${encodeURIComponent(roomId)}`,
 };
 
-async function startRelay(): Promise<Running> {
+/** The same, which keeps what is typed and hands it to newcomers as it is. */
+export const rawUwsWithDocuments: Server = { ...rawUws, start: () => startRelay('kept') };
+
+async function startRelay(documents: 'kept' | 'not kept'): Promise<Running> {
   const port = await freePort();
-  const started = start(PROCESS, { core: CORES.server, env: { PORT: String(port) }, language: 'ts' });
+  const started = start(PROCESS, { core: CORES.server, env: { PORT: String(port), DOCUMENTS: documents }, language: 'ts' });
   const address: Address = { port, pid: started.pid };
   await untilServing(started, address, '/health');
   return { ...address, output: started.output, stop: () => stop(started) };

@@ -11,8 +11,12 @@ import { type Started, stop } from '../processes.ts';
 export interface Address {
   readonly port: number;
   readonly pid: number;
+  /** What it starts itself: stores, such as a private Postgres, which is meant when it does not say; or workers, which do the serving. */
+  readonly children?: 'stores' | 'workers';
   /** The process above stores that the server does not start itself, such as an external Postgres. */
   readonly storesPid?: number;
+  /** Where it tells its metrics, if it does. */
+  readonly adminPort?: number;
 }
 
 export interface Running extends Address {
@@ -59,6 +63,12 @@ export interface Server {
 export const KEYS = { secretKey: 'sk_bench_0123456789abcdef', publicKey: 'pk_bench_0123456789abcdef' } as const;
 
 export const HOST = '127.0.0.1';
+
+/** What crosses to the load process. */
+export function addressOf(running: Running): Address {
+  const { output: _output, stop: _stop, ...address } = running;
+  return address;
+}
 
 export function restUrl({ port }: Address, path: string): string {
   return `http://${HOST}:${port}${path}`;

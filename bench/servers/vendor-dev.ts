@@ -7,6 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CORES } from '../config.ts';
+import { isStep, STEP_1, STEP_2, syncFrame, UPDATE, updateIn } from '../load/sync-frames.ts';
 import { start, stop } from '../processes.ts';
 import { installPeers, peerFile } from './peer-packages.ts';
 import { type Address, ask, freePort, HOST, type Running, type Server, untilServing } from './server.ts';
@@ -15,10 +16,6 @@ import { type Address, ask, freePort, HOST, type Running, type Server, untilServ
 const KEYS = { secretKey: 'sk_localdev', publicKey: 'pk_localdev' } as const;
 /** As Bun names its builds. */
 const MACHINE = process.arch === 'arm64' ? 'aarch64' : process.arch;
-/** Frames of y-websocket: sync, and of which kind. */
-const STEP_1 = Buffer.from([0, 0]);
-const STEP_2 = Buffer.from([0, 1]);
-const UPDATE = Buffer.from([0, 2]);
 /** Messages of the SDK's protocol: the first from the client asks for the document, that of the server brings it or a change. */
 const YDOC = 300;
 const CHANGE_YDOC = 301;
@@ -65,21 +62,18 @@ async function startServer(): Promise<Running> {
 }
 
 function toWire(frame: Buffer): Buffer {
-  const payload = payloadOf(frame).toString('base64');
-  const message = frame[1] === STEP_1[1] ? { type: YDOC, vector: payload } : { type: CHANGE_YDOC, update: payload };
+  const payload = Buffer.from(updateIn(frame)).toString('base64');
+  const message = isStep(STEP_1, frame) ? { type: YDOC, vector: payload } : { type: CHANGE_YDOC, update: payload };
   return Buffer.from(JSON.stringify([message]));
 }
 
-/** What follows the two bytes of its kind and its length, which is below 2^14 here. */
-function payloadOf(frame: Buffer): Buffer {
-  return frame.subarray(frame[2]! < 0x80 ? 3 : 4);
-}
-
-/** The bytes of all its changes, in which marks are found as in a frame of y-websocket. */
+/** All its changes, frame after frame, the document before what came later: marks are found in all of them, a document in the first. */
 function fromWire(frame: Buffer): Buffer | null {
   const said = JSON.parse(frame.toString());
   const changes = (Array.isArray(said) ? said : [said]).filter(({ type }) => type === YDOC);
   if (changes.length === 0) return null;
-  const isDocument = changes.some(({ isSync }) => isSync);
-  return Buffer.concat([isDocument ? STEP_2 : UPDATE, ...changes.map(({ update }) => Buffer.from(update, 'base64'))]);
+  const [documents, updates] = [changes.filter(({ isSync }) => isSync), changes.filter(({ isSync }) => !isSync)];
+  const framesOf = (step: number, of: readonly { update: string }[]): Buffer[] =>
+    of.map(({ update }) => syncFrame(step, Buffer.from(update, 'base64')));
+  return Buffer.concat([...framesOf(STEP_2, documents), ...framesOf(UPDATE, updates)]);
 }

@@ -1,0 +1,137 @@
+/**
+ * What people feel of others who are too much: of a hot room on the same worker, and of somebody in their own room who does not read.
+ * Expected: p99 of the calm at most twice what it is without them, because a turn of the loop does bounded work for a room; and the memory
+ * that the slow one costs is bounded by the send buffer (2 MB), because then its socket is closed.
+ */
+import type { Case, Outcome, Trial } from '../case.ts';
+import { NEIGHBOURS, SLOW_CONSUMER } from '../config.ts';
+import { watchMemory } from '../memory.ts';
+import { atrium } from '../servers/atrium.ts';
+import { rawUws } from '../servers/raw-uws.ts';
+import { Crowd } from './crowd.ts';
+import { editors, typedFrames } from './fanout-yjs.ts';
+import { Ledger, markOf } from './ledger.ts';
+import { eachOf, ManyRooms } from './many-rooms.ts';
+import { startPace } from './pace.ts';
+import { people } from './presence-sdk.ts';
+import { measure, outcomeOf, settled } from './window.ts';
+
+const CALM = 'calm rooms alone';
+const BESIDE = 'calm rooms beside a hot one';
+const READING = 'a room in which all read';
+const ONE_SLOW = 'the same, one does not read';
+const DIALS_MAX = 25;
+/** The 2 MB that one socket may have waiting (reliability 2.f), and what events, made and freed, let the heap grow by meanwhile. */
+const GROWN_MB_MAX = 8;
+
+export const neighbours: Case = {
+  name: 'neighbours',
+  question: 'What do people feel of a hot room on their worker, and of somebody in their room who does not read?',
+  unit: 'deliveries',
+  subjects: [atrium],
+  peers: [rawUws],
+  variants: [
+    { name: CALM, load: (trial) => calmRooms(trial, 'alone') },
+    { name: BESIDE, load: (trial) => calmRooms(trial, 'beside a hot room') },
+    { name: READING, load: (trial) => largeEvents(trial, 'all read') },
+    { name: ONE_SLOW, load: (trial) => largeEvents(trial, 'one does not read') },
+  ],
+  metrics: ['p50Ms', 'p99Ms', 'grownMb', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
+  targets: [
+    { variant: BESIDE, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } },
+    { variant: ONE_SLOW, metric: 'p99Ms', against: { variant: READING }, limit: { atMost: 2 } },
+    { variant: ONE_SLOW, metric: 'grownMb', against: null, limit: { atMost: GROWN_MB_MAX } },
+  ],
+};
+
+async function calmRooms(trial: Trial, company: 'alone' | 'beside a hot room'): Promise<Outcome> {
+  const { rooms, clients, perSecond } = NEIGHBOURS.calm;
+  const calm = await ManyRooms.make(trial, { rooms, clients, senders: clients });
+  await eachOf(rooms * clients, DIALS_MAX, (index) => calm.admit(index % rooms, Math.floor(index / rooms)));
+  const hot = company === 'alone' ? null : await startHotRoom(trial);
+  const stopTyping = startPace({
+    senders: rooms * clients,
+    perSecond,
+    send: (turn) => calm.speak(turn % rooms, Math.floor(turn / rooms)),
+  });
+  const window = await measure(trial, calm);
+  stopTyping();
+  await settled(calm);
+  calm.leave();
+  return outcomeOf({
+    window,
+    count: calm.delivered,
+    latenciesMs: calm.othersMs,
+    completeness: calm.delivered / calm.expected,
+    problems: [...calm.problems, ...(hot?.stop() ?? [])],
+  });
+}
+
+/** Its frames are made before and not read when they arrive: the load is to have time for the calm. */
+async function startHotRoom(trial: Trial): Promise<{ stop(): string[] }> {
+  const { clients, typists, perSecond } = NEIGHBOURS.hot;
+  const ledger = new Ledger({ senders: typists, clients, reach: 'others' });
+  const entry = editors({ roomId: 'hot', clients, ledger });
+  const crowd = await Crowd.enter(trial, { ...entry, receive: () => undefined });
+  const count = Math.ceil((trial.warmupSeconds + trial.seconds + 5) * perSecond);
+  const frames = Array.from({ length: typists }, (_, typist) => typedFrames(typist, count));
+  const said = new Array<number>(typists).fill(0);
+  const stopTalking = startPace({
+    senders: typists,
+    perSecond,
+    send(typist) {
+      const frame = frames[typist]![said[typist]!++];
+      if (frame !== undefined) crowd.send(typist, frame);
+    },
+  });
+  return {
+    stop() {
+      stopTalking();
+      crowd.leave();
+      return crowd.losses.map((loss) => `the hot room: ${loss}`);
+    },
+  };
+}
+
+/** Events, because nobody keeps them: what the server grows by is what waits to be sent. */
+async function largeEvents(trial: Trial, reading: 'all read' | 'one does not read'): Promise<Outcome> {
+  const { clients, senders, perSecond, bytes } = SLOW_CONSUMER;
+  const ledger = new Ledger({ senders, clients, reach: 'others' });
+  const crowd = await Crowd.enter(trial, people({ roomId: 'events', clients, ledger }));
+  const bystander = await Crowd.enter(trial, {
+    ...people({ roomId: 'events', clients: 1, ledger }),
+    receive: () => undefined,
+  });
+  const padding = 'x'.repeat(bytes);
+  const stopTalking = startPace({
+    senders,
+    perSecond,
+    send: (sender) => crowd.send(sender, eventFrame(markOf(sender, ledger.sent(sender)), padding)),
+  });
+  const memory = watchMemory(trial.address.pid);
+  const window = await measure(trial, {
+    open() {
+      memory.begin();
+      if (reading === 'one does not read') bystander.pause(0);
+      ledger.open();
+    },
+    close: () => ledger.close(),
+  });
+  const grownMb = memory.end();
+  stopTalking();
+  await settled(ledger);
+  crowd.leave();
+  bystander.leave();
+  const { values, problems } = outcomeOf({
+    window,
+    count: ledger.delivered,
+    latenciesMs: ledger.othersMs,
+    completeness: ledger.delivered / ledger.expected,
+    problems: [...crowd.losses, ...ledger.problems],
+  });
+  return { values: { ...values, grownMb }, problems };
+}
+
+function eventFrame(mark: string, padding: string): Buffer {
+  return Buffer.from(`[{"type":103,"event":{"mark":"${mark}","padding":"${padding}"}}]`);
+}
