@@ -65,7 +65,8 @@ class UwsServer implements Server {
 }
 
 interface Seat {
-  readonly request: UpgradeRequest;
+  /** Until the socket is open. */
+  request: UpgradeRequest | null;
   socket: OpenSocket | null;
   wire: UwsWire | null;
 }
@@ -94,7 +95,8 @@ function behaviorOf(options: ServerOptions): WebSocketBehavior<Seat> {
       const seat = ws.getUserData();
       seat.wire = new UwsWire(ws);
       seat.socket = new OpenSocket(seat.wire, options);
-      seat.socket.accept(seat.request);
+      seat.socket.accept(seat.request!);
+      seat.request = null;
     },
     message(ws, message, isBinary) {
       const { socket } = ws.getUserData();

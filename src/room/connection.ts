@@ -72,7 +72,8 @@ export interface ConnectionLimits {
 /** What is this one's own. */
 type Who = Omit<Newcomer, 'id'>;
 
-interface OwnDeps extends ConnectionDeps {
+/** What is not the same for all connections of a worker; apart, for there are many of them. */
+interface OwnDeps {
   readonly socket: Socket;
   /** Gives this connection its next session id, under which deliveries find it; the former one is forgotten. */
   readonly newSessionId: (connection: Connection) => SessionId;
@@ -96,7 +97,8 @@ const RESEND_MS_MAX = 10_000;
 const PONG: OutFrame = { data: 'pong', droppable: false };
 
 export class Connection implements SocketHandler {
-  readonly #deps: OwnDeps;
+  readonly #deps: ConnectionDeps;
+  readonly #own: OwnDeps;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #socket: Socket;
@@ -126,12 +128,13 @@ export class Connection implements SocketHandler {
   heardAtMs: number;
   expiresAtMs = Number.POSITIVE_INFINITY;
 
-  constructor(deps: OwnDeps) {
+  constructor(deps: ConnectionDeps, own: OwnDeps) {
     this.#deps = deps;
+    this.#own = own;
     this.#clock = deps.clock;
     this.#log = deps.log;
-    this.#socket = deps.socket;
-    this.id = deps.newSessionId(this);
+    this.#socket = own.socket;
+    this.id = own.newSessionId(this);
     this.heardAtMs = deps.clock.monotonicMs();
     const { limits } = deps;
     this.#bucket = new TokenBucket({
@@ -140,7 +143,7 @@ export class Connection implements SocketHandler {
       nowMs: this.heardAtMs,
     });
     this.#budget = new SendBudget({
-      socket: deps.socket,
+      socket: own.socket,
       softBytesMax: limits.sendBytesSoftMax,
       hardBytesMax: limits.sendBytesHardMax,
     });
@@ -227,7 +230,7 @@ export class Connection implements SocketHandler {
 
   #renewId(roomId: RoomId): void {
     this.#tellLeave(roomId); // in case the former session is still somewhere
-    this.id = this.#deps.newSessionId(this);
+    this.id = this.#own.newSessionId(this);
   }
 
   #tellLeave(roomId: RoomId): void {
@@ -381,7 +384,7 @@ export class Connection implements SocketHandler {
     const phase = this.#phase;
     if (phase.name === 'closed') return;
     this.#phase = { name: 'closed' };
-    this.#deps.onClosed(this);
+    this.#own.onClosed(this);
     if ('roomId' in phase) this.#tellLeave(phase.roomId);
   }
 

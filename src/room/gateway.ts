@@ -49,8 +49,7 @@ export class Gateway implements SessionSink {
   }
 
   accept(request: UpgradeRequest, socket: Socket): SocketHandler {
-    const connection = new Connection({
-      ...this.#deps,
+    const connection = new Connection(this.#deps, {
       socket,
       newSessionId: (self) => this.#nextIdOf(self),
       onClosed: ({ id }) => this.#connections.delete(id),

@@ -122,11 +122,17 @@ export class RoomActor implements Actor<Command> {
     this.#fanout = new Fanout({ room, deliver: (sessions, frames) => deps.sessions.deliver(sessions, frames), soon });
     this.#lastBusyMs = deps.clock.nowMs();
     const whenDurable = (gated: Gated): void => this.#when('durable', room.version, gated);
-    const shared = { ...deps, room, ground: () => this.#ground, whenDurable };
-    this.#keeper = new SnapshotKeeper(shared);
+    const { clock, log, policy, snapshots, journal, keepVersion } = deps;
+    const groundNow = (): RoomGround => this.#ground;
+    this.#keeper = new SnapshotKeeper({ room, ground: groundNow, whenDurable, clock, log, policy, snapshots, journal });
     this.#history = new HistoryKeeper({
-      ...shared,
-      autoVersionMs: deps.policy.autoVersionMs,
+      room,
+      ground: groundNow,
+      whenDurable,
+      clock,
+      log,
+      keepVersion,
+      autoVersionMs: policy.autoVersionMs,
       act: (command) => this.act(command),
       onFenced: () => this.#lose('fenced'),
     });

@@ -141,6 +141,6 @@ function people({ sessions }: RoomState): Session[] {
   return [...sessions.values()].filter(({ kind }) => kind !== 'rest');
 }
 
-function visitOf({ id, visit = id, actor, userId, info }: Session): Visit {
+function visitOf({ visit, actor, userId, info }: Session): Visit {
   return { key: visit, connectionId: actor, userId, userInfo: info };
 }

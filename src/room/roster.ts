@@ -13,8 +13,15 @@ const NUMBERS_PER_RESERVATION = 1_000;
 
 /** Makes the session known to the room and gives it its actor number; what must be journaled for that is added to `effects`. */
 export function addSession(room: RoomState, newcomer: Newcomer, effects: Effect[]): Session {
+  const { id, kind, userId, info, permissions, visit } = newcomer;
+  // Written out: V8 gives each copy by spread a hidden class of its own, and there are many sessions.
   const session: Session = {
-    ...newcomer,
+    id,
+    kind,
+    userId,
+    info,
+    permissions,
+    visit: visit ?? id,
     actor: takeNumber(room, effects),
     joinedAt: room.decision,
     storageAt: null,

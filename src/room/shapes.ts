@@ -34,7 +34,8 @@ export interface Newcomer {
   readonly visit?: string;
 }
 
-export interface Session extends Omit<Newcomer, 'info'> {
+export interface Session extends Omit<Newcomer, 'info' | 'visit'> {
+  readonly visit: string;
   /** A presence set over REST may bring another one. */
   info: JsonObject | null;
   /** The connection id that clients see; also the prefix of the node and op ids this client makes (protocol 4). */

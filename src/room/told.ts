@@ -8,11 +8,14 @@ import type { JsonObject } from '../base/json.ts';
 import { soleAwarenessId } from '../protocol/yjs-frames.ts';
 import type { Command } from './shapes.ts';
 
+/** Many clients follow no Yjs document. */
+const NONE: Map<string, Uint8Array> = new Map();
+
 export class Told {
   #presence: JsonObject | null = null;
   #followsStorage = false;
   /** By guid, the state vector that the client asked with: it has had all that came since. */
-  readonly #ydocs = new Map<string, Uint8Array>();
+  #ydocs = NONE;
   #awareness: { readonly clientId: number; readonly update: Uint8Array } | null = null;
 
   note(command: Command): void {
@@ -24,6 +27,7 @@ export class Told {
         this.#followsStorage = true;
         break;
       case 'ydoc.fetch':
+        if (this.#ydocs === NONE) this.#ydocs = new Map();
         this.#ydocs.set(command.guid, command.vector);
         break;
       case 'awareness.change':

@@ -7,8 +7,11 @@
  */
 import type { Command } from './shapes.ts';
 
+/** Many clients never send an op. */
+const NONE: Set<string> = new Set();
+
 export class Unanswered {
-  readonly #opIds = new Set<string>();
+  #opIds = NONE;
   /** The op that the client begins with when it sends all of them again. */
   #awaited: string | null = null;
 
@@ -35,6 +38,7 @@ export class Unanswered {
   /** The client waits for the answers to its ops, though nobody has heard them. */
   note(command: Command): void {
     if (command.type !== 'storage.change') return;
+    if (this.#opIds === NONE) this.#opIds = new Set();
     for (const { opId } of command.ops) if (opId !== undefined) this.#opIds.add(opId);
   }
 

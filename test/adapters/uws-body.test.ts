@@ -133,8 +133,7 @@ describe('the body of a uWS request', () => {
         await pending;
         await reader.return(undefined);
       }
-      await settled();
-      expect(openFiles()).toBe(before);
+      await expect.poll(openFiles, { timeout: 5_000 }).toBeLessThanOrEqual(before); // closing is the system's own time
     },
   );
 

@@ -21,12 +21,14 @@ export type SendVerdict = 'sent' | 'thinned' | 'exceeded';
 
 /** Newest frames kept for one reader; of more names than this the oldest is forgotten. */
 const PUT_OFF_MAX = 1_000;
+/** Most readers are never slow. */
+const NOTHING: Map<string, OutFrame> = new Map();
 
 export class SendBudget {
   readonly #socket: Socket;
   readonly #softBytesMax: number;
   readonly #hardBytesMax: number;
-  readonly #putOff = new Map<string, OutFrame>();
+  #putOff = NOTHING;
   /** Length of the longest frame that may still be on its way, if that alone is above the hard bound: a document is no sign of a slow reader. */
   #allowanceBytes = 0;
 
@@ -75,6 +77,7 @@ export class SendBudget {
 
   #keepLatest(frame: OutFrame): void {
     if (frame.latestOf === undefined) return;
+    if (this.#putOff === NOTHING) this.#putOff = new Map();
     this.#putOff.set(frame.latestOf, frame);
     if (this.#putOff.size <= PUT_OFF_MAX) return;
     const [oldest] = this.#putOff.keys();

@@ -3,10 +3,13 @@
  *
  * Two generations: when the young one is full it becomes the old one, and the old one is forgotten. No id is ever moved singly.
  */
+/** Many rooms never have one. Nothing is ever put into it. */
+const NONE: Map<string, number> = new Map();
+
 export class RecentIds {
   readonly #max: number;
-  #old = new Map<string, number>();
-  #young = new Map<string, number>();
+  #old = NONE;
+  #young = NONE;
 
   constructor(max: number, ids: Iterable<string> = []) {
     this.#max = max;
@@ -16,8 +19,9 @@ export class RecentIds {
   add(id: string, note = 0): void {
     if (this.#young.size >= this.#max) {
       this.#old = this.#young;
-      this.#young = new Map();
+      this.#young = NONE;
     }
+    if (this.#young === NONE) this.#young = new Map();
     this.#young.set(id, note);
   }
 
