@@ -1,5 +1,7 @@
 /** Load of one shape: people in one room who say something at a steady rate, and all others must hear it. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outcome, Trial } from '../case.ts';
+import { HEAT } from '../config.ts';
 import type { Server } from '../servers/server.ts';
 import { Crowd, type Entry } from './crowd.ts';
 import { Ledger, type LedgerOptions, type Reach } from './ledger.ts';
@@ -19,10 +21,24 @@ export interface Talk {
   readonly framesOf: (sender: number, count: number) => readonly Buffer[];
 }
 
+async function heat(trial: Trial, { entryFor, framesOf, reachOn, gaps }: Talk): Promise<void> {
+  const { clients, perSecond, seconds, coolMs } = HEAT;
+  const ledger = new Ledger({ senders: clients, clients, reach: reachOn(trial.server), ...(gaps !== undefined && { gaps }) });
+  const frames = Array.from({ length: clients }, (_, sender) => framesOf(sender, (seconds + SPARE_SECONDS) * perSecond));
+  const crowd = await Crowd.enter(trial, { ...entryFor(ledger), roomId: 'heat', clients });
+  const send = (sender: number): void => crowd.send(sender, frames[sender]![ledger.sent(sender)]!);
+  const stopTalking = startPace({ senders: clients, perSecond, send });
+  await sleep(seconds * 1_000);
+  stopTalking();
+  crowd.leave();
+  await sleep(coolMs);
+}
+
 /** Frames made beyond the planned end, for a clock that runs over. */
 const SPARE_SECONDS = 2;
 
 export async function talkInRoom(trial: Trial, talk: Talk): Promise<Outcome> {
+  await heat(trial, talk);
   const { clients, senders, perSecond, entryFor, framesOf, reachOn, gaps } = talk;
   const ledger = new Ledger({ senders, clients, reach: reachOn(trial.server), ...(gaps !== undefined && { gaps }) });
   const count = (trial.warmupSeconds + trial.seconds + SPARE_SECONDS) * perSecond;
