@@ -2,7 +2,7 @@
  * The messages that wait for webhooks. A row per message and webhook is written with what it tells of; whoever claims it sends it, and says how that
  * went if nobody has claimed it since.
  */
-import { type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
+import { named, type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import { giveUpWaitingQuery } from '../endpoints/queries.ts';
 import type { WebhookEvent } from '../endpoints/shapes.ts';
 
@@ -19,7 +19,7 @@ export interface NewDelivery {
 /** Writes a row for each message and each webhook that wants it, in their order. Returns how many. */
 export async function enqueue(tx: Sql, messages: readonly NewDelivery[]): Promise<number> {
   if (messages.length === 0) return 0;
-  const rows = await tx.query(sql`
+  const query = sql`
     insert into webhook_deliveries (webhook_pk, id, body, due_at, failed_at, problem)
     select w.pk, 'msg_' || replace(gen_random_uuid()::text, '-', ''), m.body,
            case when w.is_full then null else clock_timestamp() end, case when w.is_full then clock_timestamp() end,
@@ -31,8 +31,8 @@ export async function enqueue(tx: Sql, messages: readonly NewDelivery[]): Promis
                  where d.webhook_pk = webhooks.pk and d.due_at is not null limit ${WAITING_MAX}) waiting) as is_full
           from webhooks where not disabled and m.type = any(subscribed_events) and (m."webhookPk" is null or pk = m."webhookPk")) w on true
      order by m.n
-    returning 1`);
-  return rows.length;
+    returning 1`;
+  return (await tx.query(named('deliveries enqueued', query))).length;
 }
 
 export interface Wanted {
