@@ -41,7 +41,7 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
     storage: emptyStorage(),
     schema: null,
     claim: { stream: 0, epoch: 0 },
-    storageText: null,
+    storageJson: null,
     restIds: null,
     ydocs: new Map(),
     hashes: new Map(),

@@ -76,7 +76,7 @@ export interface RoomState {
   /** The claim it lives under. */
   claim: { readonly stream: number; readonly epoch: number };
   /** The Storage document as last read over REST, and the version it is of. */
-  storageText: { readonly version: number; readonly form: string; readonly text: string } | null;
+  storageJson: { readonly version: number; readonly form: string; readonly bytes: Uint8Array } | null;
   /** Ids for nodes that REST makes: one actor number per activation, taken when first needed. */
   restIds: RestIds | null;
   /** By guid; '' is the root document. */
@@ -177,7 +177,7 @@ export type Command =
       readonly info: JsonObject;
       readonly ttlMs: number;
     } & Repeated) // → null
-  | { readonly type: 'storage.read'; readonly format: 'plain-lson' | 'json'; readonly typeKey: string } // → JSON text
+  | { readonly type: 'storage.read'; readonly format: 'plain-lson' | 'json'; readonly typeKey: string } // → JSON in UTF-8
   | { readonly type: 'storage.refers'; readonly fileIds: readonly string[] } // → string[], those of them that Storage refers to
   | ({ readonly type: 'storage.initialize'; readonly root: Json; readonly typeKey: string } & Repeated) // → JSON text
   | ({ readonly type: 'storage.delete' } & Repeated) // → null

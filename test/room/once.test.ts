@@ -30,7 +30,7 @@ const journaled = (effects: readonly Effect[]) => effects.flatMap((effect) => (e
 const stored = (room: RoomState) => JSON.parse(textOf(room));
 const textOf = (room: RoomState): string => {
   const [reply] = replies(say(room, { type: 'storage.read', format: 'json', typeKey: 'serviceType' }));
-  return (reply as { value: string }).value;
+  return String((reply as { value: Buffer }).value);
 };
 
 /** The room as another owner finds it: a snapshot of `snapshot`, and what was journaled since. */

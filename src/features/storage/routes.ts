@@ -55,7 +55,8 @@ export const getStorageRoute = route({
   refuses: ['ROOM_NOT_FOUND'],
   async handle({ params, query }, { rooms, typeKey }) {
     const format = query.format ?? 'plain-lson';
-    return utf8(await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'storage.read', format, typeKey }));
+    const document = await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'storage.read', format, typeKey });
+    return document as Uint8Array;
   },
 });
 

@@ -44,7 +44,8 @@ export const getStorageRoute = route({
   reply: JSON_TEXT,
   async handle({ params }, { rooms, typeKey }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
-    return documentText(await rooms.ask(roomId, { type: 'storage.read', format: 'plain-lson', typeKey }), typeKey);
+    const document = await rooms.ask(roomId, { type: 'storage.read', format: 'plain-lson', typeKey });
+    return documentText(Buffer.from(document as Uint8Array).toString(), typeKey);
   },
 });
 

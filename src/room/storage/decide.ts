@@ -52,7 +52,7 @@ export function decideStorageRefers({ storage }: RoomState, { fileIds }: Of<'sto
 }
 
 export function decideStorageRead(room: RoomState, { format, typeKey }: Of<'storage.read'>): Effect[] {
-  return [reply(documentText(room, { format, typeKey }))];
+  return [reply(documentBytes(room, { format, typeKey }))];
 }
 
 /** What filling an empty Storage with `root` is answered: it depends on nothing else, so it can be told again at any time. */
@@ -71,7 +71,11 @@ export function decideStorageInitialize(room: RoomState, { root, typeKey }: Of<'
   const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor: ids.actor }));
   if (applied === null) throw new AppError('UNPROCESSABLE_ENTITY', { reason: refused.reason });
   const effects = keepRestIds(room, ids);
-  effects.push(...record(room, applied, null), reply(documentText(room, { format: 'plain-lson', typeKey })), reconnectEveryone());
+  effects.push(
+    ...record(room, applied, null),
+    reply(Buffer.from(documentBytes(room, { format: 'plain-lson', typeKey })).toString()),
+    reconnectEveryone(),
+  );
   return effects;
 }
 
@@ -175,14 +179,14 @@ function reconnectEveryone(): Effect {
   };
 }
 
-/** The document as JSON; the text is kept until the next change, because whoever polls it asks for the same again and again. */
-function documentText(room: RoomState, { format, typeKey }: { format: 'plain-lson' | 'json'; typeKey: string }): string {
+/** The document as JSON; it is kept until the next change, because whoever polls it asks for the same again and again. */
+function documentBytes(room: RoomState, { format, typeKey }: { format: 'plain-lson' | 'json'; typeKey: string }): Uint8Array {
   const form = `${format} ${typeKey}`;
-  const kept = room.storageText;
-  if (kept !== null && kept.version === room.version && kept.form === form) return kept.text;
-  const text = JSON.stringify(format === 'json' ? toJson(room.storage) : toPlainLson(room.storage, typeKey));
-  room.storageText = { version: room.version, form, text };
-  return text;
+  const kept = room.storageJson;
+  if (kept !== null && kept.version === room.version && kept.form === form) return kept.bytes;
+  const bytes = Buffer.from(JSON.stringify(format === 'json' ? toJson(room.storage) : toPlainLson(room.storage, typeKey)));
+  room.storageJson = { version: room.version, form, bytes };
+  return bytes;
 }
 
 /** Nodes made over REST carry a number that no client ever had: the next one, which `keepRestIds` takes when nothing can fail any more. */
