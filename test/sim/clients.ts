@@ -94,14 +94,14 @@ export class RestClient {
     const outcome = await this.attempt(room, place === room ? READ : READ_DRAWING);
     if (outcome.is !== 'answer') return false;
     const { value } = outcome;
-    const sight = place === room ? sightOf(value as string) : { list: tokensOfDrawing(value as Uint8Array), text: [] };
+    const sight = place === room ? sightOf(value as Uint8Array) : { list: tokensOfDrawing(value as Uint8Array), text: [] };
     audit.read(place, sight, known);
     return true;
   }
 
   /** What the room shows in Storage, and in its Yjs document, however long it takes. */
   async sights(room: string): Promise<{ storage: Sight; drawing: Sight }> {
-    const storage = sightOf((await this.#answer(room, READ)) as string);
+    const storage = sightOf((await this.#answer(room, READ)) as Uint8Array);
     const drawn = (await this.#answer(room, READ_DRAWING)) as Uint8Array;
     return { storage, drawing: { list: tokensOfDrawing(drawn), text: [] } };
   }

@@ -119,7 +119,9 @@ export class Landlord {
     const known = open?.state === 'open' ? [...open.acked] : [];
     const outcome = await client.attempt(ROOM, READ);
     if (outcome.is === 'silence' || (outcome.is === 'refusal' && outcome.error.code !== 'ROOM_NOT_FOUND')) return false;
-    const found = new Set(outcome.is === 'answer' ? Object.keys(JSON.parse(outcome.value as string) as object) : []);
+    const found = new Set(
+      outcome.is === 'answer' ? Object.keys(JSON.parse(Buffer.from(outcome.value as Uint8Array).toString()) as object) : [],
+    );
     if (audit.mayReadsBeStale) return true;
     for (const token of gone) if (found.has(token)) audit.broken('C14 what was deleted is gone', `${token} of ${ROOM} is back`);
     for (const token of known)

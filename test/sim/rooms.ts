@@ -25,8 +25,8 @@ export function furnish(tables: FakeTables, id: string): void {
 }
 
 /** What the answer to `storage.read` shows. */
-export function sightOf(text: string): Sight {
-  const { list = [], text: segments = [] } = JSON.parse(text) as { list?: string[]; text?: Json };
+export function sightOf(json: Uint8Array): Sight {
+  const { list = [], text: segments = [] } = JSON.parse(Buffer.from(json).toString()) as { list?: string[]; text?: Json };
   const typed = (segments as [string][]).map(([part]) => part).join('');
   return { list, text: typed.split(';').filter((token) => token !== '') };
 }
