@@ -100,7 +100,7 @@ export class RoomWriter implements RoomWrites {
     return settled;
   }
 
-  /** Somebody else wrote to the room meanwhile. */
+  /** Somebody else wrote to the room meanwhile, or holds it: then only those who want this one room wait for it, or are refused. */
   async #changeAlone({ roomId, change }: Wanted): Promise<Outcome> {
     try {
       return { room: await changeRoom(this.#deps.db, roomId, change) };

@@ -115,3 +115,20 @@ test('[AX11] one that the database refuses is refused alone', async () => {
   expect(made.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
   expect(await real.query(sql`select id from rooms where id like 'fine-%' order by id`)).toHaveLength(3);
 });
+
+test("[AX12] a room that somebody holds takes nobody else's change with it", async () => {
+  const { writer, db } = aWriter();
+  for (const id of ['held', 'free']) await writer.make(db, aRoom(id));
+  const [held, free] = [asRoomId('held'), asRoomId('free')];
+  const outcomes = await real.transaction(async (tx) => {
+    await tx.query(sql`select from rooms where id = 'held' for update`);
+    const first = writer.change(db, free, withKey('first')); // alone; the next two go together
+    return Promise.allSettled([first, writer.change(db, held, withKey('a')), writer.change(db, free, withKey('b'))]);
+  });
+  expect(outcomes.map((outcome) => (outcome.status === 'fulfilled' ? keysOf(outcome.value) : outcome.reason.code))).toEqual([
+    ['first'],
+    'DATABASE_UNAVAILABLE',
+    ['b', 'first'],
+  ]);
+  expect(keysOf(await writer.change(db, held, withKey('later')))).toEqual(['later']);
+});

@@ -240,13 +240,15 @@ describe('how it is sent', () => {
   test('[WH10] a webhook that is disabled or deleted hears no more; what waited can be recovered', async () => {
     const receiver = await aReceiver(refused(500));
     const hook = await aHook(server, receiver.url, ['roomCreated']);
-    const since = new Date(Date.now() - 60_000).toISOString();
+    const [enabled, since] = [await aReceiver(), new Date(Date.now() - 60_000).toISOString()];
+    await aHook(server, enabled.url, ['roomCreated']);
     const missed = await aRoom();
     await until('it was tried', () => receiver.received.length === 1);
     await settled();
     expect((await ask(server, hook.path, { json: { disabled: true } })).json.disabled).toBe(true);
     receiver.answer = TAKEN;
-    await aRoom(); // nobody is told
+    await aRoom(); // the other one alone is told
+    await until('it was told', () => enabled.received.length === 2);
     expect((await ask(server, `${hook.path}/recover-failed-messages`, { json: { since } })).status).toBe(422);
     expect((await ask(server, hook.path, { json: { disabled: false } })).json.disabled).toBe(false);
     expect(receiver.received).toHaveLength(1);

@@ -74,7 +74,7 @@ describe.skipIf(isExternal)('a server that is killed', () => {
           () => undefined, // in doubt
         ),
       );
-      await Promise.any(made);
+      await Promise.any(made.slice(round % 2)); // the first is written alone, the others together
       await server.kill(round % 2 === 0 ? 'server' : 'everything');
       await Promise.all(made);
       left += acknowledged.filter((id) => !told.has(id)).length;

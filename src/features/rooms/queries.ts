@@ -91,7 +91,7 @@ export function findStampedRooms(db: Sql, roomIds: readonly RoomId[]): Promise<S
   return db.query(named('rooms stamped', query));
 }
 
-/** Saves the fields of those rooms that nobody has written to since they were read; returns which. Their rows are locked in order. */
+/** Saves the fields of those rooms that nobody has written to since they were read, nor holds at this moment; returns which. */
 export async function saveUnlessWrittenTo(db: Sql, rooms: readonly StampedRoom[]): Promise<Set<RoomPk>> {
   const drafts = JSON.stringify(
     rooms.map(({ pk, stamp, metadata, defaultAccesses, usersAccesses, groupsAccesses }) => ({
@@ -103,7 +103,7 @@ export async function saveUnlessWrittenTo(db: Sql, rooms: readonly StampedRoom[]
       select * from jsonb_to_recordset(${drafts}::jsonb) as draft
         (pk bigint, stamp text, metadata jsonb, "defaultAccesses" jsonb, "usersAccesses" jsonb, "groupsAccesses" jsonb)
     ), locked as (
-      select drafts.* from rooms join drafts using (pk) where rooms.xmin = drafts.stamp::xid order by pk for no key update of rooms
+      select drafts.* from rooms join drafts using (pk) where rooms.xmin = drafts.stamp::xid for no key update of rooms skip locked
     )
     update rooms set metadata = locked.metadata, default_accesses = "defaultAccesses", users_accesses = "usersAccesses",
            groups_accesses = "groupsAccesses"
