@@ -131,7 +131,7 @@ export const SETTINGS = {
   MESSAGES_PER_SECOND_MAX: count(
     'Messages a second from one connection, on average; four times as many at once. A frame may hold many. Lower than a program that edits a Yjs document sends, and good clients are closed.',
     {
-      default: 5_000,
+      default: 500,
       minimum: 10,
       maximum: 100_000,
     },
@@ -184,7 +184,7 @@ export const SETTINGS = {
   SNAPSHOT_AFTER_CHANGES: count(
     'Changes of a room after which its state is saved whole; the journal covers what came since. Fewer: more writes, faster start of a room.',
     {
-      default: 500,
+      default: 5_000,
       minimum: 10,
       maximum: 100_000,
     },
