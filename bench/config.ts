@@ -140,7 +140,7 @@ export const GROWTH = {
   /** Deliveries a second at each point, within the bounds of what so few can say and so many must hear. */
   clientsDeliveries: 10_000,
   clientsUpdates: { least: 4, most: 200 },
-  documentBytes: [10_000, 100_000, 1_000_000, 5_000_000, 10_000_000, 20_000_000],
+  documentBytes: [10_000, 100_000, 1_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000],
   journalRows: [0, 100, 1_000, 10_000],
   /** Times that a room with this tail is woken, each after a kill -9. */
   journalWakes: 3,

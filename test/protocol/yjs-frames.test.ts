@@ -1,0 +1,24 @@
+import * as encoding from 'lib0/encoding';
+import { expect, test } from 'vitest';
+import { messageYjsSyncStep1, messageYjsSyncStep2, messageYjsUpdate } from 'y-protocols/sync';
+import { awarenessFrame, decodeYjsFrame, syncStep1Frame, syncStep2Frame, updateFrame } from '../../src/protocol/yjs-frames.ts';
+
+const SIZES = [0, 1, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152, 5_000_000];
+
+function byYjs(head: readonly number[], body: Uint8Array): Uint8Array {
+  const encoder = encoding.createEncoder();
+  for (const part of head) encoding.writeVarUint(encoder, part);
+  encoding.writeVarUint8Array(encoder, body);
+  return encoding.toUint8Array(encoder);
+}
+
+test.each(SIZES)('[YF1] frames are byte for byte those of y-protocols: %i bytes', (size) => {
+  const body = Uint8Array.from({ length: size }, (_, index) => index % 251);
+  const same = (ours: Uint8Array, theirs: Uint8Array) => expect(Buffer.compare(ours, theirs)).toBe(0);
+  same(syncStep1Frame(body), byYjs([0, messageYjsSyncStep1], body));
+  same(syncStep2Frame(body), byYjs([0, messageYjsSyncStep2], body));
+  same(updateFrame(body), byYjs([0, messageYjsUpdate], body));
+  same(awarenessFrame(body), byYjs([1], body));
+  const { update } = decodeYjsFrame(updateFrame(body)) as { update: Uint8Array };
+  same(update, body);
+});
