@@ -16,8 +16,23 @@ export interface CpuTimes {
   readonly machine: number;
 }
 
+type Processes = Pick<Address, 'pid' | 'storesPid' | 'children'>;
+
+/** A process below the server may end while it is read, such as a worker of its Postgres: then all are read again, its time is its parent's now. */
+const ATTEMPTS_MAX = 5;
+
 /** Takes about a millisecond: read outside the measured window. @throws an Error where there is no `/proc`, or the server has ended. */
-export function readCpu({ pid, storesPid, children }: Pick<Address, 'pid' | 'storesPid' | 'children'>): CpuTimes {
+export function readCpu(processes: Processes): CpuTimes {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return readOnce(processes);
+    } catch (error) {
+      if (attempt === ATTEMPTS_MAX) throw error;
+    }
+  }
+}
+
+function readOnce({ pid, storesPid, children }: Processes): CpuTimes {
   const own = process.cpuUsage();
   const below = descendantsOf(pid).reduce((sum, each) => sum + spentBy(each), endedChildrenOf(pid));
   const beside =
