@@ -6,6 +6,7 @@
  */
 import * as decoding from 'lib0/decoding';
 import * as encoding from 'lib0/encoding';
+import { concat } from '../base/binary.ts';
 import { parseBoundedJson } from '../base/bounded-json.ts';
 import { AppError } from '../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
@@ -118,20 +119,12 @@ export function permissionDeniedFrame(reason: string): Uint8Array {
   return encoding.toUint8Array(encoder);
 }
 
-/** Copies a document once, where an encoder that grows would do so several times. All of `head` is below 128. */
+/** The body is copied once; an encoder that has to grow for it would do so several times. */
 function frameOf(head: readonly number[], body: Uint8Array): Uint8Array {
-  const frame = new Uint8Array(head.length + varUintBytes(body.length) + body.length);
-  let at = 0;
-  for (const part of head) frame[at++] = part;
-  let rest = body.length;
-  for (; rest > 127; rest >>>= 7) frame[at++] = (rest & 127) | 128;
-  frame[at++] = rest;
-  frame.set(body, at);
-  return frame;
-}
-
-function varUintBytes(value: number): number {
-  return Math.max(1, Math.ceil((32 - Math.clz32(value)) / 7));
+  const encoder = encoding.createEncoder();
+  for (const part of head) encoding.writeVarUint(encoder, part);
+  encoding.writeVarUint(encoder, body.length);
+  return concat([encoding.toUint8Array(encoder), body]);
 }
 
 /** lib0 and JSON throw their own errors on short or wrong input; to us each is one refused frame. */

@@ -71,11 +71,7 @@ export function decideStorageInitialize(room: RoomState, { root, typeKey }: Of<'
   const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor: ids.actor }));
   if (applied === null) throw new AppError('UNPROCESSABLE_ENTITY', { reason: refused.reason });
   const effects = keepRestIds(room, ids);
-  effects.push(
-    ...record(room, applied, null),
-    reply(Buffer.from(documentBytes(room, { format: 'plain-lson', typeKey })).toString()),
-    reconnectEveryone(),
-  );
+  effects.push(...record(room, applied, null), reply(JSON.stringify(toPlainLson(room.storage, typeKey))), reconnectEveryone());
   return effects;
 }
 
