@@ -15,7 +15,7 @@ import { countClose, measuredHttp } from './app/measured.ts';
 import { restApi } from './app/rest.ts';
 import { startRooms } from './app/rooms.ts';
 import { openTracing } from './app/tracing.ts';
-import { openVitals } from './app/vitals.ts';
+import { openShedding, openVitals } from './app/vitals.ts';
 import { openWeb } from './app/web.ts';
 import { openWebhooks } from './app/webhooks.ts';
 import { systemClock, systemRandom } from './base/clock.ts';
@@ -89,6 +89,7 @@ async function startServing(
     await database.close();
     throw error;
   });
+  const shedding = openShedding(settings, { log, metrics });
   const outbox = new SqlOutbox({ db: database.db, clock: systemClock, log });
   const webhooks = openWebhooks(settings, { db: database.db, log, outbox, workerName });
   const rooms = await startRooms({
@@ -103,13 +104,15 @@ async function startServing(
     watcher: webhooks.watcher,
     publicUrl: () => url,
     report,
+    sheds: shedding.sheds,
     ...(onRegistered !== undefined && { onRegistered }),
   }).catch(async (error: unknown) => {
+    shedding.close();
     await cluster.close();
     await database.close();
     throw error;
   });
-  const rest = restApi({ settings, log, metrics, tracer, keys, db: database.db, rooms, outbox, webhooks });
+  const rest = restApi({ settings, log, metrics, tracer, keys, db: database.db, rooms, outbox, webhooks, sheds: shedding.sheds });
   const requests = countInFlight(measuredHttp(web.serve(rest), { metrics, clock: systemClock }));
   const backlog = watchBacklog({ db: database.db, clock: systemClock, log, metrics });
   outbox.start();
@@ -140,6 +143,7 @@ async function startServing(
     await cluster.close();
     await database.close();
     await closeTracing();
+    shedding.close();
     await admin.close();
   };
   let stopped: Promise<void> | null = null;

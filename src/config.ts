@@ -128,6 +128,19 @@ export const SETTINGS = {
     minimum: 1,
     maximum: 100_000,
   }),
+  SHED_LAG_MS: count(
+    'How late the event loop may come (p99 of a second) before a worker that is so for five seconds refuses to wake rooms, then new sockets, then reads.',
+    {
+      default: 250,
+      minimum: 20,
+      maximum: 60_000,
+    },
+  ),
+  SHED_HEAP_PERCENT: count('Share of its largest heap above which a worker does the same. 100: never.', {
+    default: 85,
+    minimum: 10,
+    maximum: 100,
+  }),
   MESSAGES_PER_SECOND_MAX: count(
     'Messages a second from one connection, on average; four times as many at once. A frame may hold many. Lower than a program that edits a Yjs document sends, and good clients are closed.',
     {

@@ -73,7 +73,6 @@ function aRequest(method: string, path: string, body: unknown = ''): HttpRequest
     method,
     path,
     query: '',
-    remoteAddress: '127.0.0.1',
     aborted: new AbortController().signal,
     headers: { authorization: 'Bearer sk_bench', 'content-type': 'application/json' },
     body: async () => bytes,

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UpgradeRequest } from '../kernel/transport/server.ts';
 import { type AnswerHead, Exchange, type ExchangeOptions, type ExchangeWire } from './server-exchange.ts';
-import { addHeader, emptyHeaders, isWellFormed, plainAddress, WIRE } from './server-wire.ts';
+import { addHeader, emptyHeaders, isWellFormed, WIRE } from './server-wire.ts';
 
 /** The request line and headers as uWebSockets.js shows them: values as UTF-8, repeated ones joined. */
 export function headOf(req: IncomingMessage): UpgradeRequest {
@@ -16,7 +16,6 @@ export function headOf(req: IncomingMessage): UpgradeRequest {
     path: mark < 0 ? target : target.slice(0, mark),
     query: mark < 0 ? '' : target.slice(mark + 1),
     headers,
-    remoteAddress: plainAddress(req.socket.remoteAddress ?? ''),
   };
 }
 

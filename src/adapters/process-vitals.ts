@@ -1,5 +1,7 @@
 /** How this process is doing: the time its event loop comes late, its CPU and its memory. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
+import type { Strain } from '../kernel/shedding.ts';
 
 export interface ProcessVitals {
   /** Of the last seconds. */
@@ -40,3 +42,17 @@ export function watchProcess(): () => ProcessVitals {
     };
   };
 }
+
+/** Begins to watch, until the process ends; the returned function tells of the time since it was called last. */
+export function watchStrain(): () => Strain {
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  delay.enable();
+  return () => {
+    const loopLagMs = Math.max(0, delay.percentile(99) / NANOSECONDS_PER_MS - RESOLUTION_MS);
+    delay.reset();
+    const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+    return { loopLagMs, heapShare: used / limit };
+  };
+}
+
+const NANOSECONDS_PER_MS = 1e6;

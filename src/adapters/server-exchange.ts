@@ -45,10 +45,11 @@ export class Exchange implements HttpRequest {
   readonly path: string;
   readonly query: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly remoteAddress: string;
   readonly #wire: ExchangeWire;
   readonly #options: ExchangeOptions;
-  readonly #abort = new AbortController();
+  /** Made for who asks: most never do, and it costs as much as a route. */
+  #abort: AbortController | null = null;
+  #isLost = false;
   #state: 'waiting' | 'begun' | 'over' = 'waiting';
   #wake: (() => void) | null = null;
 
@@ -57,12 +58,13 @@ export class Exchange implements HttpRequest {
     this.path = head.path;
     this.query = head.query;
     this.headers = head.headers;
-    this.remoteAddress = head.remoteAddress;
     this.#wire = wire;
     this.#options = options;
   }
 
   get aborted(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#isLost) this.#abort.abort(); // once: a second time changes nothing
     return this.#abort.signal;
   }
 
@@ -96,7 +98,8 @@ export class Exchange implements HttpRequest {
   lost(): void {
     if (this.#state === 'over') return;
     this.#state = 'over';
-    this.#abort.abort();
+    this.#isLost = true;
+    this.#abort?.abort();
     this.#wake?.();
   }
 
@@ -160,6 +163,6 @@ export class Exchange implements HttpRequest {
     this.#state = 'over';
     if (before === 'begun') this.#wire.drop();
     else if (before === 'waiting') this.#wire.answer({ status: 500, headers: [], isLast: true }, 0, '');
-    if (!this.#abort.signal.aborted) this.#options.reportBug(error);
+    if (!this.#isLost) this.#options.reportBug(error);
   }
 }

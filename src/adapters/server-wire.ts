@@ -1,4 +1,4 @@
-/** What both servers do alike with names and numbers on the wire: limits, headers, addresses, request lines, close reasons. */
+/** What both servers do alike with names and numbers on the wire: limits, headers, request lines, close reasons. */
 import { METHODS } from 'node:http';
 import { AppError } from '../base/errors.ts';
 import type { HttpRequest } from '../kernel/transport/server.ts';
@@ -38,22 +38,6 @@ export function emptyHeaders(): Record<string, string> {
 /** Headers that the adapter writes by itself; the application's would contradict them. */
 export function isOurs(headerName: string): boolean {
   return headerName === 'content-length' || headerName === 'transfer-encoding' || headerName === 'connection';
-}
-
-const V4_IN_V6 = /^(?:::|(?:0{1,4}:){5})ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i;
-
-/** One spelling per peer: v4-mapped addresses in dotted form, IPv6 in its short form. */
-export function plainAddress(text: string): string {
-  const mapped = V4_IN_V6.exec(text);
-  if (mapped === null) return text.includes(':') ? shortV6(text) : text;
-  if (mapped[1] !== undefined) return mapped[1];
-  const bits = Number.parseInt(mapped[2]!, 16) * 0x1_0000 + Number.parseInt(mapped[3]!, 16);
-  return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 0xff).join('.');
-}
-
-function shortV6(text: string): string {
-  const url = `http://[${text}]`;
-  return URL.canParse(url) ? new URL(url).hostname.slice(1, -1) : text; // an address with a zone (fe80::1%eth0) stays as it is
 }
 
 const CLOSE_REASON_BYTES_MAX = 123;

@@ -9,11 +9,11 @@ import type { HttpRequest as UwsRequest, HttpResponse as UwsResponse } from 'uWe
 import { STATUS_CODES } from 'node:http';
 import type { UpgradeRequest } from '../kernel/transport/server.ts';
 import { type AnswerHead, Exchange, type ExchangeOptions, type ExchangeWire } from './server-exchange.ts';
-import { addHeader, emptyHeaders, isWellFormed, plainAddress } from './server-wire.ts';
+import { addHeader, emptyHeaders, isWellFormed } from './server-wire.ts';
 import { UwsBody } from './uws-body.ts';
 
 /** What must be read while the handler runs. */
-export function headOf(res: UwsResponse, req: UwsRequest): UpgradeRequest {
+export function headOf(req: UwsRequest): UpgradeRequest {
   const headers = emptyHeaders();
   req.forEach((name, value) => {
     addHeader(headers, name, value);
@@ -22,7 +22,6 @@ export function headOf(res: UwsResponse, req: UwsRequest): UpgradeRequest {
     path: req.getUrl(),
     query: (req.getQuery() as string | undefined) ?? '', // its type says string; without a question mark it is undefined
     headers,
-    remoteAddress: plainAddress(Buffer.from(res.getRemoteAddressAsText()).toString()),
   };
 }
 
@@ -33,7 +32,7 @@ export function refuse(res: UwsResponse, status: number): void {
 
 /** Serves one request. Never throws: uWS would take the process down. */
 export function serveExchange(res: UwsResponse, req: UwsRequest, options: ExchangeOptions): void {
-  const head = { method: req.getCaseSensitiveMethod(), ...headOf(res, req) };
+  const head = { method: req.getCaseSensitiveMethod(), ...headOf(req) };
   if (!isWellFormed(head)) {
     refuse(res, 400);
     return;

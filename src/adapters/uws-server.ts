@@ -83,7 +83,7 @@ function behaviorOf(options: ServerOptions): WebSocketBehavior<Seat> {
     sendPingsAutomatically: false,
     compression: 0,
     upgrade(res, req, context) {
-      const request = headOf(res, req);
+      const request = headOf(req);
       if (!isWellFormed({ method: 'GET', ...request })) refuse(res, 400);
       else if (!options.upgrades(request.path)) refuse(res, 404);
       else {

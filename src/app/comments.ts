@@ -33,7 +33,9 @@ interface CommentParts {
 }
 
 export function commentParts({ db, outbox, rooms, byDefault, findRoom }: CommentParts): BoundRoute[] {
-  outbox.consume('live', (event, tx) => tellRoom(appEventOf(event), { db: tx, rooms }));
+  outbox.consume('live', async (events, tx) => {
+    for (const event of events) await tellRoom(appEventOf(event), { db: tx, rooms });
+  });
   const readers = new ReaderNotes({ db, clock: systemClock });
   const deps = {
     db,

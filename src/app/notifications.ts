@@ -31,7 +31,9 @@ export function notificationParts({ db, outbox, settings, roomExists }: Notifica
   const { THREAD_NOTIFICATIONS: threads, TEXT_MENTION_NOTIFICATIONS: textMentions } = settings;
   const newNotificationId = (): string => newId(systemRandom, 'in_');
   const nowMs = (): number => systemClock.nowMs();
-  outbox.consume('inbox', (event, tx) => notifyOfComment(event, tx, { outbox, byDefault: threads, newNotificationId }));
+  outbox.consume('inbox', async (events, tx) => {
+    for (const event of events) await notifyOfComment(event, tx, { outbox, byDefault: threads, newNotificationId });
+  });
   return [
     ...inboxRoutes({
       db,

@@ -25,6 +25,7 @@ import { ydocRoutes } from '../features/ydoc/routes.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlAnswers } from '../kernel/persistence/sql-answers.ts';
 import type { SqlOutbox } from '../kernel/persistence/sql-outbox.ts';
+import type { Sheds } from '../kernel/shedding.ts';
 import { makeApi } from '../kernel/transport/api.ts';
 import { makeAuthenticate } from '../kernel/transport/principal.ts';
 import { type BoundRoute, bindRoute, routeFor } from '../kernel/transport/route.ts';
@@ -48,6 +49,7 @@ interface RestDeps {
   /** Not started yet: features register what they want to hear of. */
   readonly outbox: SqlOutbox;
   readonly webhooks: Pick<OpenedWebhooks, 'management'>;
+  readonly sheds: Sheds;
 }
 
 const INFO = {
@@ -60,7 +62,7 @@ const INFO = {
 const JSON_DEPTH_MAX = 32;
 const JSON_KEYS_MAX = 200_000;
 
-export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbox, webhooks }: RestDeps): HttpHandler {
+export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbox, webhooks, sheds }: RestDeps): HttpHandler {
   const { door, changes } = rooms.worker;
   const nowMs = (): number => systemClock.nowMs();
   const tokenKey = tokenKeyFrom(keys.secretKey);
@@ -136,6 +138,7 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
     log,
     random: systemRandom,
     tracer,
+    shedsReads: () => sheds('read'),
     onRefused: (code) => metrics.count('atrium_refusals_total', code),
   });
   return rooms.stored.serve(api);

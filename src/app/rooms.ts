@@ -22,6 +22,7 @@ import { type AdmissionDeps, admit, makeTokenVerifier, tokenKeyFrom, type Verify
 import { keepVersion } from '../features/versions/queries.ts';
 import type { Outbox } from '../kernel/persistence/outbox.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
+import type { Sheds } from '../kernel/shedding.ts';
 import { outboxRowsOf } from '../protocol/app-events.ts';
 import type { ConnectionDeps } from '../room/connection.ts';
 import type { RoomWatcher } from '../room/room-watch.ts';
@@ -62,6 +63,7 @@ interface StartRooms {
   readonly publicUrl: () => string;
   readonly onRegistered?: (incarnation: Incarnation) => void;
   readonly report: () => unknown;
+  readonly sheds: Sheds;
 }
 
 export async function startRooms({

@@ -1,9 +1,12 @@
-/** What this worker says of itself to whoever looks at the console: its metrics as of now, and how its process is doing. */
-import { watchProcess } from '../adapters/process-vitals.ts';
+/** What this worker says of itself to whoever looks at the console: its metrics as of now, and how its process is doing; and what follows when it does badly. */
+import { watchProcess, watchStrain } from '../adapters/process-vitals.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { Log } from '../base/observe.ts';
 import { RecentMetrics } from '../base/recent-metrics.ts';
+import type { Settings } from '../config.ts';
 import type { WorkerReport } from '../features/console/shapes.ts';
+import { Shedding } from '../kernel/shedding.ts';
 
 export interface Vitals {
   /** Counts for the console, and for those it was made around. */
@@ -15,6 +18,14 @@ export function openVitals(others: Metrics, { workerName }: { readonly workerNam
   const metrics = new RecentMetrics(others, systemClock);
   const readProcess = watchProcess();
   return { metrics, report: () => reportOf(metrics, { name: workerName, ...readProcess() }) };
+}
+
+export function openShedding(
+  { SHED_LAG_MS, SHED_HEAP_PERCENT }: Settings,
+  { log, metrics }: { readonly log: Log; readonly metrics: Metrics },
+): Shedding {
+  const limits = { loopLagMs: SHED_LAG_MS, heapShare: SHED_HEAP_PERCENT / 100 };
+  return new Shedding({ clock: systemClock, log, metrics, limits, readStrain: watchStrain() });
 }
 
 type OfProcess = Pick<WorkerReport, 'name'> & ReturnType<ReturnType<typeof watchProcess>>;

@@ -56,11 +56,14 @@ export function openWebhooks(settings: Settings, { db, log, outbox, workerName }
   };
   const events = new RoomEvents({ db, clock: systemClock, log, projectId, workerName, nudge, tellOthers });
   outbox.consume('webhooks', async (stored, tx) => {
-    const event = appEventOf(stored);
-    if (event.type === 'inbox.notified') return noteNotification(tx, event, settings.NOTIFICATION_DELAY_SECONDS * 1_000);
-    const message = messageOf(event);
-    if (message === null) return;
-    const written = await enqueue(tx, [{ type: message.type, body: bodyOf(message, projectId) }]);
+    const happened = stored.map(appEventOf);
+    for (const event of happened)
+      if (event.type === 'inbox.notified') await noteNotification(tx, event, settings.NOTIFICATION_DELAY_SECONDS * 1_000);
+    const messages = happened.flatMap((event) => messageOf(event) ?? []);
+    const written = await enqueue(
+      tx,
+      messages.map((message) => ({ type: message.type, body: bodyOf(message, projectId) })),
+    );
     if (written > 0) systemClock.after(COMMITTED_AFTER_MS, nudge);
   });
   const webhooksChanged = async (): Promise<void> => {

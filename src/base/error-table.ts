@@ -320,6 +320,13 @@ export const ERRORS = {
     message: () => 'The room has more work waiting than it may hold.',
     suggestion: 'Send the request again after the seconds in Retry-After.',
   },
+  WORKER_OVERLOADED: {
+    status: 503,
+    close: 1013,
+    retry: true,
+    message: () => 'This worker has as much to do as it can.',
+    suggestion: 'Send the request again after the seconds in Retry-After.',
+  },
   RATE_LIMIT_EXCEEDED: {
     status: 429,
     close: 1008,

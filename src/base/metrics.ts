@@ -45,7 +45,14 @@ export const COUNTERS = {
   },
   atrium_refusals_total: {
     label: 'error',
-    values: ['ROOM_OVERLOADED', 'SLOW_CONSUMER', 'DATABASE_UNAVAILABLE', 'BLOBS_UNAVAILABLE', 'INTERNAL_SERVER_ERROR'],
+    values: [
+      'ROOM_OVERLOADED',
+      'WORKER_OVERLOADED',
+      'SLOW_CONSUMER',
+      'DATABASE_UNAVAILABLE',
+      'BLOBS_UNAVAILABLE',
+      'INTERNAL_SERVER_ERROR',
+    ],
     help: 'REST requests and WebSockets that were refused, by code of the error.',
   },
   atrium_rest_requests_total: {
@@ -87,6 +94,8 @@ export const GAUGES = {
   atrium_webhook_age_seconds: 'How long the one that waits longest is overdue.',
   atrium_database_sync_standbys: 'Synchronous standbys of Postgres; NaN where our user may not see them.',
   atrium_heap_limit_bytes: 'Largest heap that this process may have.',
+  atrium_shedding:
+    'What is refused because this worker cannot keep up: 0 nothing, 1 to wake rooms, 2 new sockets too, 3 reads as well.',
   atrium_ready: '1 while this worker may own rooms and does not drain.',
 } as const;
 

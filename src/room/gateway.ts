@@ -5,6 +5,7 @@
 import { AppError } from '../base/errors.ts';
 import { asSessionId, type RoomId, type SessionId, type WorkerAddress } from '../base/ids.ts';
 import { Turns } from '../base/turns.ts';
+import type { Sheds } from '../kernel/shedding.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/server.ts';
 import { Connection, type ConnectionDeps } from './connection.ts';
@@ -16,6 +17,7 @@ export interface GatewayDeps extends ConnectionDeps {
   /** Begins every session id of this worker. */
   readonly workerName: string;
   readonly connectionsMax: number;
+  readonly sheds: Sheds;
   /** Sessions of rooms here whose sockets are on other workers. */
   readonly elsewhere: SessionSink;
 }
@@ -57,9 +59,13 @@ export class Gateway implements SessionSink {
     const target = targetOf(request);
     if (target === null) connection.refuse(new AppError('NOT_FOUND', { method: 'GET', path: request.path }));
     else if (this.#isDraining) connection.refuse(new AppError('SERVER_STOPPING'));
-    else if (this.#connections.size > this.#deps.connectionsMax) connection.refuse(new AppError('ROOM_OVERLOADED'));
+    else if (this.#isFull) connection.refuse(new AppError('WORKER_OVERLOADED'));
     else void connection.enter(target);
     return connection;
+  }
+
+  get #isFull(): boolean {
+    return this.#connections.size > this.#deps.connectionsMax || this.#deps.sheds('socket');
   }
 
   has(session: SessionId): boolean {

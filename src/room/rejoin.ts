@@ -5,6 +5,7 @@ import type { ErrorCode } from '../base/errors.ts';
 export const REJOIN_AFTER: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'ROOM_MOVED',
   'ROOM_OVERLOADED',
+  'WORKER_OVERLOADED',
   'SERVER_STOPPING',
   'WORKER_UNREACHABLE',
   'OUTCOME_UNKNOWN',

@@ -24,6 +24,7 @@ import type { Blobs } from '../kernel/persistence/blobs.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
+import type { Sheds } from '../kernel/shedding.ts';
 import { Beat } from './beat.ts';
 import { isRepeatable } from './command-kinds.ts';
 import type { ConnectionDeps } from './connection.ts';
@@ -56,6 +57,8 @@ export interface WorkerDeps {
   };
   readonly limits: { readonly policy: RoomPolicy } & Pick<GatewayDeps, 'limits' | 'connectionsMax'>;
   readonly admit: ConnectionDeps['admit'];
+  /** What this worker refuses for a while because it cannot keep up; nothing when absent. */
+  readonly sheds?: Sheds;
   readonly watcher?: RoomWatcher | undefined;
   readonly onRegistered?: (incarnation: Incarnation) => void;
   /** What this worker says of itself to those who look at it: plain data. */
@@ -115,7 +118,7 @@ export class Worker {
   }
 
   private constructor(deps: WorkerDeps, ownership: Membership) {
-    const { world, authority, blobs, cluster, rooms, limits, admit } = deps;
+    const { world, authority, blobs, cluster, rooms, limits, admit, sheds = () => false } = deps;
     const { clock, log, metrics = noMetrics, tracer = noTracer } = world;
     const { bus, directory, workerName } = cluster;
     this.#deps = deps;
@@ -124,6 +127,7 @@ export class Worker {
     this.#host = new ActorHost<Command>({
       clock,
       waitingMax: WAITING_PER_ROOM_MAX,
+      mayWake: () => !sheds('wake'),
       onError: (error, roomId) => log.error({ err: error, roomId }, 'room failed'),
       onStopped: (roomId) => this.#locations.retract(roomId),
       onUntold: (_, command) => this.#unheard(command, this.gateway),
@@ -161,6 +165,7 @@ export class Worker {
       elsewhere: this.#remote,
       chance: () => chanceFrom(world.random),
       connectionsMax: limits.connectionsMax,
+      sheds,
       limits: limits.limits,
       metrics,
       admit,

@@ -1,6 +1,6 @@
 /** What every outbox must do. */
 import { describe, expect, test } from 'vitest';
-import type { Outbox, OutboxConsumer } from '../../src/kernel/persistence/outbox.ts';
+import type { Outbox, OutboxConsumer, OutboxEvent } from '../../src/kernel/persistence/outbox.ts';
 import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
 
 export interface OutboxUnderTest {
@@ -11,13 +11,20 @@ export interface OutboxUnderTest {
   untilEmpty(): Promise<void>;
 }
 
+/** A consumer that does events one after the other. */
+function eachOf(work: (event: OutboxEvent, tx: Sql) => unknown): OutboxConsumer {
+  return async (events, tx) => {
+    for (const event of events) await work(event, tx);
+  };
+}
+
 export function outboxContract(name: string, open: () => Promise<OutboxUnderTest>): void {
   describe(`outbox: ${name}`, () => {
     test('[OB1] an event reaches its consumer after its transaction has committed, with its payload', async () => {
       const { db, aWorker, untilEmpty } = await open();
       const seen: unknown[] = [];
       const outbox = await aWorker({
-        'room.made': async ({ type, payload }) => void seen.push([type, payload]),
+        'room.made': eachOf(({ type, payload }) => seen.push([type, payload])),
       });
       await db.transaction(async (tx) => {
         await outbox.add(tx, { type: 'room.made', payload: { id: 'a', tags: ['x'] } });
@@ -32,7 +39,7 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
     test('[OB1] an event of a transaction that was rolled back never happened', async () => {
       const { db, aWorker, untilEmpty } = await open();
       const seen: unknown[] = [];
-      const outbox = await aWorker({ 'room.made': async (event) => void seen.push(event) });
+      const outbox = await aWorker({ 'room.made': eachOf((event) => seen.push(event)) });
       const failing = db.transaction(async (tx) => {
         await outbox.add(tx, { type: 'room.made', payload: {} });
         throw new Error('no');
@@ -47,10 +54,10 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
       const { db, aWorker, untilEmpty } = await open();
       let attempts = 0;
       const outbox = await aWorker({
-        'room.made': async ({ payload }, tx) => {
+        'room.made': eachOf(async ({ payload }, tx) => {
           await tx.query(sql`insert into rooms (id) values (${String(payload.id)} || ${++attempts}::text)`);
           if (attempts === 1) throw new Error('not yet');
-        },
+        }),
       });
       await outbox.add(db, { type: 'room.made', payload: { id: 'made ' } });
       outbox.nudge();
@@ -61,9 +68,7 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
     test('[OB3] several workers share the events without doing one twice', async () => {
       const { db, aWorker, untilEmpty } = await open();
       const seen: unknown[] = [];
-      const consumers = {
-        'count.up': async ({ payload }: { payload: { readonly [key: string]: unknown } }) => void seen.push(payload.n),
-      };
+      const consumers = { 'count.up': eachOf(({ payload }) => seen.push(payload.n)) };
       const workers = [await aWorker(consumers), await aWorker(consumers), await aWorker(consumers)];
       await db.query(
         sql`insert into outbox (type, payload) select 'count.up', jsonb_build_object('n', n) from generate_series(1, 60) n`,
@@ -82,7 +87,7 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
         'always.fails': async () => {
           throw new Error('never');
         },
-        'room.made': async ({ payload }) => void seen.push(payload),
+        'room.made': eachOf(({ payload }) => seen.push(payload)),
       });
       await outbox.add(db, { type: 'always.fails', payload: {} });
       await outbox.add(db, { type: 'from.the.future', payload: {} });
@@ -98,8 +103,7 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
     test('[OB6] of events that were written together, those whose type was registered first go first', async () => {
       const { db, aWorker, untilEmpty } = await open();
       const seen: unknown[] = [];
-      const note = async ({ type, payload }: { type: string; payload: { readonly [key: string]: unknown } }): Promise<void> =>
-        void seen.push(`${type} ${payload.n}`);
+      const note = eachOf(({ type, payload }) => seen.push(`${type} ${payload.n}`));
       const outbox = await aWorker({ first: note, second: note });
       await db.transaction(async (tx) => {
         for (const n of [1, 2, 3]) await outbox.add(tx, { type: 'second', payload: { n } }, { type: 'first', payload: { n } });
@@ -109,12 +113,29 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
       expect(seen).toEqual(['first 1', 'first 2', 'first 3', 'second 1', 'second 2', 'second 3']);
     });
 
+    test('[OB8] what a consumer writes to the outbox is relayed too, without being told of, and so is more than fits one pass', async () => {
+      const { db, aWorker, untilEmpty } = await open();
+      const seen: unknown[] = [];
+      const outbox: Outbox = await aWorker({
+        second: eachOf(({ payload }) => seen.push(payload.n)),
+        first: eachOf(({ payload }, tx) => outbox.add(tx, { type: 'second', payload })),
+      });
+      await db.query(sql`
+        insert into outbox (type, payload) select 'first', jsonb_build_object('n', n) from generate_series(1, 250) n`);
+      outbox.nudge();
+      while (seen.length < 250) await new Promise((resolve) => setImmediate(resolve));
+      await untilEmpty();
+      expect(seen).toEqual(Array.from({ length: 250 }, (_, index) => index + 1));
+    });
+
     test('[OB7] of many that are relayed together, one that fails waits alone', async () => {
       const { db, aWorker } = await open();
+      let largest = 0;
       const outbox = await aWorker({
-        'room.made': async ({ payload }, tx) => {
-          await tx.query(sql`insert into rooms (id) values (${String(payload.id)})`);
-          if (payload.id === 'together 7') throw new Error('not this one');
+        'room.made': async (events, tx) => {
+          largest = Math.max(largest, events.length);
+          for (const { payload } of events) await tx.query(sql`insert into rooms (id) values (${String(payload.id)})`);
+          if (events.some(({ payload }) => payload.id === 'together 7')) throw new Error('not this one');
         },
       });
       await db.query(sql`
@@ -123,6 +144,7 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
       while ((await db.query(sql`select from outbox offset 1`)).length > 0);
       const made = await db.query(sql`select id from rooms where id like 'together %'`);
       expect(made).toHaveLength(59);
+      expect(largest).toBe(60);
       expect(await db.query(sql`select payload, attempts from outbox`)).toEqual([{ payload: { id: 'together 7' }, attempts: 1 }]);
       await db.query(sql`delete from outbox`);
     });

@@ -50,7 +50,7 @@ test('[OB5] an event whose worker died before it could relay is found by the pol
   const db = await opened;
   const seen: unknown[] = [];
   const worker = new SqlOutbox({ db, clock, log: silentLog });
-  worker.consume('room.made', async ({ payload }) => void seen.push(payload));
+  worker.consume('room.made', async (events) => void seen.push(...events.map(({ payload }) => payload)));
   worker.start();
   await worker.idle();
   await db.query(sql`insert into outbox (type, payload) values ('room.made', '{}')`);

@@ -109,8 +109,8 @@ function requestContract(start: Start): void {
   test('[TR1] a request arrives as it was sent: percent-encoding untouched, header names in lower case, repeated headers joined', async () => {
     const seen: Partial<HttpRequest>[] = [];
     const { port } = await start(
-      answering(({ method, path, query, headers, remoteAddress }) => {
-        seen.push({ method, path, query, headers: { ...headers }, remoteAddress });
+      answering(({ method, path, query, headers }) => {
+        seen.push({ method, path, query, headers: { ...headers } });
         return { status: 200 };
       }),
     );
@@ -124,19 +124,18 @@ function requestContract(start: Start): void {
         path: '/v2/rooms/room%2F1%25',
         query: 'a=%20b&c',
         headers: { host: 'x', 'x-twice': '1, 2', ['__proto__']: 'odd', 'x-name': 'café noir' },
-        remoteAddress: '127.0.0.1',
       },
     ]);
     await rawExchange(port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     expect(seen[1]).toMatchObject({ method: 'GET', path: '/', query: '' });
   });
 
-  test.skipIf(!hasIpv6())('[TR2] a v4 peer of a v6 listener is shown in its plain form', async () => {
+  test.skipIf(!hasIpv6())('[TR2] a v4 peer is served by a v6 listener; without a question mark the query is empty', async () => {
     const { port } = await start({
-      ...answering(({ remoteAddress, query }) => ({ status: 200, body: `${remoteAddress} ${query.length}` })),
+      ...answering(({ query }) => ({ status: 200, body: String(query.length) })),
       host: '::',
     });
-    expect((await ask(port)).body.toString()).toBe('127.0.0.1 0');
+    expect((await ask(port)).body.toString()).toBe('0');
   });
 
   test.each([
@@ -512,11 +511,7 @@ function socketContract(start: Start): void {
     const peer = new Peer(port, `/v8?roomId=my+room%2F%C3%A9&tok=${'x'.repeat(15_000)}`);
     await peer.opened;
     const { request } = await seated.next();
-    expect([request.path, request.query.slice(0, 24), request.remoteAddress]).toEqual([
-      '/v8',
-      'roomId=my+room%2F%C3%A9&',
-      '127.0.0.1',
-    ]);
+    expect([request.path, request.query.slice(0, 24)]).toEqual(['/v8', 'roomId=my+room%2F%C3%A9&']);
     expect(peer.ws.extensions).toBe(''); // no compression
     await expect(new Peer(port, '/other').opened).rejects.toThrow('404');
   });

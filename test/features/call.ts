@@ -52,7 +52,6 @@ export function callerOf(routes: readonly BoundRoute[]): Call {
       path,
       query,
       headers: { 'content-type': contentType, ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }) },
-      remoteAddress: '127.0.0.1',
       body: async (bytesMax) => {
         if (bytes.byteLength > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { bytesMax });
         return bytes;

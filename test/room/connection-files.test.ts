@@ -22,6 +22,7 @@ async function aClient() {
     workerName: 'w',
     log: silentLog,
     connectionsMax: 10,
+    sheds: () => false,
     chance: () => 1,
     limits: {
       messagesPerSecondMax: 10_000,
@@ -42,7 +43,7 @@ async function aClient() {
     }),
   });
   const handler = gateway.accept(
-    { path: '/v8', query: 'roomId=room&tok=t', headers: {}, remoteAddress: '1.2.3.4' },
+    { path: '/v8', query: 'roomId=room&tok=t', headers: {} },
     { send: () => true, cork: (writes) => writes(), close: (code) => void closes.push(code), bufferedBytes: () => 0 },
   );
   await settled();

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { AppError } from '../../src/base/errors.ts';
 import { asRoomId, asSessionId } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import type { Sheddable } from '../../src/kernel/shedding.ts';
 import type { SocketHandler } from '../../src/kernel/transport/server.ts';
 import { FULL_ACCESS, type Permissions } from '../../src/protocol/permissions.ts';
 import type { Admission, Visit } from '../../src/room/connection.ts';
@@ -20,6 +21,7 @@ interface Door {
 
 /** A gateway whose door and room answer when told. */
 function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: number } = {}) {
+  const shed = new Set<Sheddable>();
   const clock = manualClock();
   const doors: Door[] = [];
   const visits: Visit[] = [];
@@ -30,6 +32,7 @@ function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: nu
     workerName: 'w',
     log: silentLog,
     connectionsMax: 100,
+    sheds: (kind) => shed.has(kind),
     limits: {
       messagesPerSecondMax: 10,
       messagesBurstMax: 20,
@@ -68,7 +71,7 @@ function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: nu
     const closes: number[] = [];
     const wire = { bufferedBytes: 0 };
     const handler: SocketHandler = gateway.accept(
-      { path, query, headers: {}, remoteAddress: '1.2.3.4' },
+      { path, query, headers: {} },
       {
         send: (frame) => sent.push(frame) > 0 && closes.length === 0,
         cork: (writes) => writes(),
@@ -86,7 +89,7 @@ function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: nu
     await settled();
     return socket;
   };
-  return { gateway, clock, doors, visits, told, asked, open, enter };
+  return { gateway, clock, doors, visits, told, asked, open, enter, shed };
 }
 
 const permits = (told: readonly Command[]): Permissions[] =>
@@ -227,4 +230,17 @@ test('[GW8] 4109 comes at the moment the token expires and not before, also when
   clock.advance(1);
   expect(soon.closes).toEqual([4109]);
   expect(far.closes).toEqual([]);
+});
+
+test('[GW9] a socket beyond the bound of a worker, or that comes while it takes none, is closed with 1013', async () => {
+  const { open, enter, shed, gateway } = aGateway();
+  const first = await enter();
+  shed.add('wake');
+  expect(open().closes).toEqual([]);
+  shed.add('socket');
+  expect(open().closes).toEqual([1013]);
+  shed.clear();
+  while (gateway.size < 100) open();
+  expect(open().closes).toEqual([1013]);
+  expect(first.closes).toEqual([]);
 });

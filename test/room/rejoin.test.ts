@@ -24,6 +24,7 @@ async function aClient() {
     workerName: 'w',
     log: silentLog,
     connectionsMax: 10,
+    sheds: () => false,
     findMissingFiles: async () => [],
     chance: () => 1,
     limits: {
@@ -53,7 +54,7 @@ async function aClient() {
     }),
   });
   const handler = gateway.accept(
-    { path: '/v8', query: 'roomId=room&tok=t', headers: {}, remoteAddress: '1.2.3.4' },
+    { path: '/v8', query: 'roomId=room&tok=t', headers: {} },
     {
       send: (frame) => sent.push(frame) > 0,
       cork: (writes) => writes(),

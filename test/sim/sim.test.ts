@@ -11,8 +11,8 @@ import { Pool } from './pool.ts';
 /** A newcomer's first test run is not to take all the time that CI has. */
 const SEEDS = process.env.CI ? 20_000 : 2_000;
 const MUTANT_SEEDS_MAX = 1_500;
-/** The other core is for the tests that run beside this one. */
-const PROCESSES = 1;
+/** They take what the tests beside this one leave. */
+const PROCESSES = 2;
 const TIMEOUT_MS = 3_600_000; // for a machine that does much else
 
 let pool: Pool;

@@ -188,7 +188,7 @@ class Link implements Socket {
     this.#died = () => this.#end(1006);
     life.onDeath.add(this.#died);
     this.#toServer(() => {
-      const request = { path: '/v8', query: `roomId=${client.room}&pubkey=pk`, headers: {}, remoteAddress: '10.0.0.1' };
+      const request = { path: '/v8', query: `roomId=${client.room}&pubkey=pk`, headers: {} };
       this.#handler = life.worker!.gateway.accept(request, this);
     });
   }

@@ -35,7 +35,6 @@ function aRequest(head: Partial<HttpRequest> & Pick<HttpRequest, 'method' | 'pat
   return {
     query: '',
     headers: {},
-    remoteAddress: '127.0.0.1',
     aborted: new AbortController().signal,
     async body(bytesMax) {
       if (bytes.byteLength > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { bytesMax });

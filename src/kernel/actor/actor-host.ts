@@ -17,6 +17,8 @@ export interface ActorHostDeps<Command> {
    * and the next command loads it anew.
    */
   readonly load: (key: string, onLost: () => void) => Promise<Actor<Command>>;
+  /** Whether a sleeping actor may be woken now; yes when absent. */
+  readonly mayWake?: () => boolean;
   /** Most commands that wait for one load. */
   readonly waitingMax: number;
   readonly onError: (error: unknown, key: string) => void;
@@ -80,9 +82,11 @@ export class ActorHost<Command> {
 
   /**
    * Hands `command` to the actor, loading it first if it sleeps. Resolves with its reply.
-   * @throws AppError the refusal; SERVER_STOPPING; ROOM_OVERLOADED when too many wait for the load already. The last two are safe to retry.
+   * @throws AppError the refusal; SERVER_STOPPING; WORKER_OVERLOADED when it may not be woken now; ROOM_OVERLOADED when too many wait for the load
+   * already. The last three are safe to retry.
    */
   async ask(key: string, command: Command): Promise<unknown> {
+    if (this.#deps.mayWake?.() === false && !this.#slots.has(key)) throw new AppError('WORKER_OVERLOADED');
     const slot = this.#slotFor(key);
     if (slot.actor !== null && slot.stopped === null) return slot.actor.act(command);
     if (slot.waiting.length >= this.#deps.waitingMax) throw new AppError('ROOM_OVERLOADED');

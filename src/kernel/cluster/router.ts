@@ -64,7 +64,7 @@ export class Router<Command> {
   /**
    * Hands `command` to the owner of `key`, wherever it is; an actor that nobody owns is claimed by the worker that should have it.
    * @throws AppError the refusal of the command; OUTCOME_UNKNOWN when it may have had its effect; ROOM_MOVED, WORKER_UNREACHABLE,
-   * ROOM_OVERLOADED, DATABASE_UNAVAILABLE, SERVER_STOPPING when it had none: safe to retry.
+   * ROOM_OVERLOADED, WORKER_OVERLOADED, DATABASE_UNAVAILABLE, SERVER_STOPPING when it had none: safe to retry.
    */
   async ask(key: string, command: Command): Promise<unknown> {
     const { clock, host } = this.#deps;

@@ -11,8 +11,8 @@ export interface OutboxEvent {
   readonly payload: JsonObject;
 }
 
-/** Handles one event inside the relay's transaction: what it writes through `sql` commits with the event's removal. */
-export type OutboxConsumer = (event: OutboxEvent, sql: Sql) => Promise<void>;
+/** Handles events of its type, oldest first, inside the relay's transaction: what it writes through `sql` commits with their removal. */
+export type OutboxConsumer = (events: readonly OutboxEvent[], sql: Sql) => Promise<void>;
 
 export interface Outbox {
   /** Writes events through the caller's transaction; one that several consumers want is a row for each, under a type of its own. */

@@ -20,7 +20,7 @@ export interface SqlOutboxDeps {
 const POLL_EVERY_MS = 5_000;
 const RETRY_MS_MAX = 300_000;
 /** Events of one pass; their rows stay locked until those of their type are done. */
-const PASS_MAX = 50;
+const PASS_MAX = 100;
 
 export class SqlOutbox implements Outbox {
   readonly #deps: SqlOutboxDeps;
@@ -64,6 +64,7 @@ export class SqlOutbox implements Outbox {
   async add(db: Sql, ...events: readonly Omit<OutboxEvent, 'id'>[]): Promise<void> {
     const rows = JSON.stringify(events.map(({ type, payload }) => ({ type, payload })));
     await db.query(addQuery(rows));
+    if (this.#pass !== null) this.#nudges++; // a consumer may have written them, which nobody tells
   }
 
   nudge(): void {
@@ -90,20 +91,20 @@ export class SqlOutbox implements Outbox {
       return [];
     });
     let relayed = 0;
-    for (const type of this.#consumers.keys()) {
+    for (const [type, consumer] of this.#consumers) {
       const ids = due.filter((event) => event.type === type).map(({ id }) => id);
       if (ids.length === 0 || this.#isClosed) continue;
-      const count = await this.#relay(ids);
+      const count = await this.#relay(ids, consumer);
       if (count === null) return false;
       relayed += count;
     }
-    return relayed > 0;
+    return relayed > 0 && due.length === PASS_MAX;
   }
 
   /** Returns how many were relayed or postponed, which excludes those that others relay at this moment; null when the database is away. */
-  async #relay(ids: readonly number[]): Promise<number | null> {
+  async #relay(ids: readonly number[], consumer: OutboxConsumer): Promise<number | null> {
     try {
-      return await this.#relayTogether(ids);
+      return await this.#relayTogether(ids, consumer);
     } catch (error) {
       if (ids.length === 1) {
         this.#deps.log.error({ err: error, eventId: ids[0] }, 'outbox relay failed');
@@ -112,19 +113,22 @@ export class SqlOutbox implements Outbox {
     }
     let relayed = 0;
     for (const id of ids) {
-      const count = await this.#relay([id]);
+      const count = await this.#relay([id], consumer);
       if (count === null) return null;
       relayed += count;
     }
     return relayed;
   }
 
-  #relayTogether(ids: readonly number[]): Promise<number> {
+  #relayTogether(ids: readonly number[], consumer: OutboxConsumer): Promise<number> {
     return this.#deps.db.transaction(async (tx) => {
-      const events = await tx.query(takeQuery(ids));
-      for (const event of events) await this.#consumers.get(event.type)!(event, tx);
-      if (events.length > 0) await tx.query(removeQuery(events.map(({ id }) => id)));
-      return events.length;
+      const taken = new Map((await tx.query(takeQuery(ids))).map((event) => [event.id, event]));
+      if (taken.size > 0)
+        await consumer(
+          ids.flatMap((id) => taken.get(id) ?? []),
+          tx,
+        );
+      return taken.size;
     });
   }
 
@@ -155,18 +159,13 @@ function dueQuery(types: readonly string[]): Query<{ readonly id: number; readon
   );
 }
 
-/** The rows stay locked until the transaction ends; other relays pass them by. */
+/** Removes the rows and returns them, in any order; if the transaction fails they are there again. Others who relay meanwhile pass them by. */
 function takeQuery(ids: readonly number[]): Query<OutboxEvent> {
   const query = sql<OutboxEvent>`
-    select id, type, payload from outbox
-     where id = any(${ids}::bigint[]) and due_at <= now()
-     order by due_at, id
-       for update skip locked`;
+    delete from outbox where id = any(array(
+      select id from outbox where id = any(${ids}::bigint[]) and due_at <= now() for update skip locked))
+    returning id, type, payload`;
   return named('outbox.take', query);
-}
-
-function removeQuery(ids: readonly number[]): Query {
-  return named('outbox.remove', sql`delete from outbox where id = any(${ids}::bigint[])`);
 }
 
 /** 1 s, 2 s, 4 s … 5 min. */

@@ -35,6 +35,8 @@ export interface ApiOptions {
   readonly log: Log;
   readonly random: Random;
   readonly tracer?: Tracer;
+  /** Whether reads are refused at the moment; never when absent. Routes that need nobody's leave go on: probes ask them. */
+  readonly shedsReads?: () => boolean;
   /** Hears the code of every error that is answered. */
   readonly onRefused?: (code: string) => void;
 }
@@ -112,6 +114,7 @@ async function routed(exchange: Exchange, { plan, params }: Matched, options: Ap
   const { request } = exchange;
   const { route } = plan;
   const { needs } = route;
+  if (route.method === 'GET' && needs !== 'none' && options.shedsReads?.()) throw new AppError('WORKER_OVERLOADED');
   const principal = await options.authenticate(request, needs);
   if (needs !== 'none' && principal.kind !== 'secret') {
     if (options.authorize === undefined) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: needs });

@@ -53,14 +53,19 @@ function digestOf(length: number, ...parts: readonly (string | Uint8Array)[]): s
 /** The request, and the bytes of its body once that was read. */
 export function recorded(request: HttpRequest): { readonly request: HttpRequest; readonly bytes: () => Uint8Array } {
   let bytes: Uint8Array = new Uint8Array();
-  const { method, path, query, headers, remoteAddress } = request;
+  const { method, path, query, headers } = request;
   const body = async (bytesMax: number): Promise<Uint8Array> => {
     bytes = await request.body(bytesMax);
     return bytes;
   };
   const stream = (): AsyncIterable<Uint8Array> => request.stream();
   return {
-    request: { method, path, query, headers, remoteAddress, body, stream, aborted: request.aborted },
+    request: {
+      ...{ method, path, query, headers, body, stream },
+      get aborted() {
+        return request.aborted;
+      },
+    },
     bytes: () => bytes,
   };
 }

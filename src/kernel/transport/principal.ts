@@ -62,10 +62,19 @@ export function makeAuthenticate({ secretKey, publicKey, verifyToken, verifyBack
   };
 }
 
-/** Compares digests, whose length does not depend on the key, in constant time (reliability 2.g 3). */
+/**
+ * Compares digests, whose length does not depend on the key, in constant time (reliability 2.g 3). The key that was right is known again without one:
+ * a set reads a text only where its hash is the same, and that is seeded anew in each process, so nobody learns from the clock how near he is.
+ */
 function keyCheck(key: string): (candidate: string) => boolean {
   const digest = sha256(key);
-  return (candidate) => timingSafeEqual(sha256(candidate), digest);
+  const right = new Set<string>(); // one text at most has this digest
+  return (candidate) => {
+    if (right.has(candidate)) return true;
+    if (!timingSafeEqual(sha256(candidate), digest)) return false;
+    right.add(candidate);
+    return true;
+  };
 }
 
 function sha256(text: string): Buffer {

@@ -108,7 +108,7 @@ export interface Input<Params, Query, Body> {
   readonly query: Query;
   readonly body: Body;
   readonly principal: Principal;
-  /** For what is not in the data: `aborted`, `remoteAddress`, headers. */
+  /** For what is not in the data: `aborted`, headers. */
   readonly request: HttpRequest;
   /** To be spread into the command for a room, which then knows the request when it comes again. */
   readonly once: { readonly request?: RequestKey };

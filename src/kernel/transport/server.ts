@@ -12,8 +12,6 @@ export interface HttpRequest {
   readonly query: string;
   /** Names in lower case; a header sent twice has its values joined by a comma. No prototype. */
   readonly headers: Readonly<Record<string, string>>;
-  /** IPv4 with dots, also where the system shows it as v4 in v6. */
-  readonly remoteAddress: string;
   /** The whole body. @throws AppError PAYLOAD_TOO_LARGE as soon as more than `bytesMax` arrive or are declared. */
   body(bytesMax: number): Promise<Uint8Array>;
   /**
@@ -39,7 +37,7 @@ export interface HttpResponse {
 export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>;
 
 /** Shown to the application once the socket is open: a refusal is a close code, because a refused upgrade makes SDK clients loop (protocol 3.2). */
-export type UpgradeRequest = Pick<HttpRequest, 'path' | 'query' | 'headers' | 'remoteAddress'>;
+export type UpgradeRequest = Pick<HttpRequest, 'path' | 'query' | 'headers'>;
 
 export interface Socket {
   /** Queues a frame: a string goes out as text, bytes as binary. False when the socket is closed, or is now because its buffer was full. */

@@ -131,7 +131,6 @@ describe('a worker that dies while a file is uploaded whole', () => {
       path: `${base}/${ID}/upload/a.txt`,
       query: 'fileSize=5',
       headers,
-      remoteAddress: '127.0.0.1',
       aborted: new AbortController().signal,
       body: async () => new Uint8Array(),
       async *stream() {

@@ -60,14 +60,17 @@ function aHost(waitingMax = 10): {
   clock: ManualClock;
   errors: unknown[];
   untold: string[];
+  wakes: { allowed: boolean };
 } {
   const clock = manualClock();
   const loads: Load[] = [];
   const errors: unknown[] = [];
   const untold: string[] = [];
+  const wakes = { allowed: true };
   const host = new ActorHost<string>({
     clock,
     waitingMax,
+    mayWake: () => wakes.allowed,
     onError: (error) => errors.push(error),
     onUntold: (_, command) => untold.push(command),
     load: (key, onLost) =>
@@ -76,7 +79,7 @@ function aHost(waitingMax = 10): {
         loads.push({ key, actor, ready: () => resolve(actor), fail: reject, lose: onLost });
       }),
   });
-  return { host, loads, clock, errors, untold };
+  return { host, loads, clock, errors, untold, wakes };
 }
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -97,6 +100,26 @@ test('[AH2] asks that wait for a load are bounded: one more than the bound is re
   await expect(host.ask('a', '3')).rejects.toMatchObject({ code: 'ROOM_OVERLOADED' });
   loads[0]!.ready();
   expect(await Promise.all(answers)).toEqual(['did 1', 'did 2']);
+});
+
+test('[AH18] while no actor may be woken, those that sleep are refused, and those that are awake, load or stop are not', async () => {
+  const { host, loads, clock, wakes } = aHost();
+  const answers = [host.ask('awake', '1'), host.ask('loading', '1')];
+  loads[0]!.ready();
+  await answers[0];
+  wakes.allowed = false;
+  expect(await host.ask('awake', '2')).toBe('did 2');
+  answers.push(host.ask('loading', '2'));
+  await expect(host.ask('asleep', '1')).rejects.toMatchObject({ code: 'WORKER_OVERLOADED' });
+  loads[1]!.ready();
+  expect(await Promise.all(answers)).toEqual(['did 1', 'did 1', 'did 2']);
+  loads[0]!.actor.idle = true;
+  clock.advance(1_000);
+  const late = host.ask('awake', '3'); // it is on its way down, and is woken again for who has come by then
+  loads[0]!.actor.stopped!();
+  await settled();
+  loads[2]!.ready();
+  expect(await late).toBe('did 3');
 });
 
 test('[AH3] a failed load fails all who waited, and the next caller loads anew', async () => {

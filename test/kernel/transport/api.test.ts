@@ -321,6 +321,15 @@ test('[RT23] replies: JSON with its type, nothing where nothing is promised, byt
   expect((await call(api, 'PUT /v2/files/1', { body: 'abc' })).text).toBe('abc');
 });
 
+test('[OV5] while reads are refused, they are before anything else; writes, and routes that ask for no key, go on', async () => {
+  const strained = makeApi({ ...defaults, shedsReads: () => true });
+  const read = await call(strained, 'GET /v2/rooms/room');
+  expect([read.status, read.value.error, read.headers['retry-after']]).toEqual([503, 'WORKER_OVERLOADED', '1']);
+  expect((await call(strained, 'HEAD /v2/rooms/room', { headers: secret })).status).toBe(503);
+  expect((await call(strained, 'POST /v2/rooms', { headers: secret, body: { id: 'a' } })).status).toBe(200);
+  expect((await call(strained, 'GET /openapi.json')).status).toBe(200);
+});
+
 test('[RT24] a refusal has its status and the Error form; only what a retry may help says when', async () => {
   const overloaded = await call(api, 'POST /v2/fail/ROOM_OVERLOADED');
   expect([overloaded.status, overloaded.value.error, overloaded.headers['retry-after']]).toEqual([429, 'ROOM_OVERLOADED', '1']);

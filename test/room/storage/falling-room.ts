@@ -119,7 +119,7 @@ export class FallingRoom {
     this.wires.add(wire);
     const query = new URLSearchParams({ roomId: ROOM, pubkey: 'pk_test', version: '3' }).toString();
     wire.handler = this.#gateway.accept(
-      { path: '/v8', query, headers: {}, remoteAddress: '127.0.0.1' },
+      { path: '/v8', query, headers: {} },
       {
         send: (frame) => !wire.isCut && wire.down.push(frame as string) > 0,
         cork: (writes) => writes(),
@@ -176,6 +176,7 @@ export class FallingRoom {
       clock,
       workerName: `w${this.#owners}`,
       log: silentLog,
+      sheds: () => false,
       connectionsMax: PLENTY,
       findMissingFiles: async () => [],
       chance: () => 0,
