@@ -128,6 +128,26 @@ export const NEIGHBOURS = {
   hot: { clients: 100, typists: 10, perSecond: 50 },
 } as const;
 
+/** Bounds low enough to be passed by few, and those who pass them. */
+export const LIMITS = {
+  settings: {
+    MESSAGES_PER_SECOND_MAX: '500',
+    CONNECTIONS_PER_ROOM_MAX: '50',
+    FRAME_BYTES_MAX: '65536',
+    PENDING_BYTES_PER_ROOM_MAX: '262144',
+    SHED_LAG_MS: '20',
+  },
+  /** Eight times what one may say. */
+  loud: { clients: 5, framesPerSecond: 200, messagesPerFrame: 20 },
+  seats: 50,
+  dialsPerSecond: 100,
+  longBytes: 100_000,
+  writes: { writers: 20, bytes: 100_000 },
+  /** Whoever was refused waits so long. */
+  pauseMs: 50,
+  reads: { readers: 8, nodes: 10_000, secondsMax: 30 },
+} as const;
+
 /** Events of 16 KB, 4 MB a second to each: past what the kernel takes for one who does not read, within the first seconds. */
 export const SLOW_CONSUMER = { clients: 10, senders: 5, perSecond: 50, bytes: 16 * 1024 } as const;
 

@@ -16,6 +16,8 @@ export const METRICS = {
   lastP99Ms: { title: 'p99 ms to the last', digits: 2, compared: true },
   /** What the server's memory grew by, at its highest. */
   grownMb: { title: 'grown by MB', digits: 1, compared: true },
+  /** Requests, and sockets that were closed. */
+  refusedPerSecond: { title: 'refused per second', digits: 0, compared: true },
   createMs: { title: 'create p50 ms', digits: 2, compared: true },
   wakeMs: { title: 'wake p50 ms', digits: 2, compared: true },
   snapshotMs: { title: 'snapshot ms', digits: 1, compared: true },

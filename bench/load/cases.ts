@@ -5,6 +5,7 @@ import { connectStorm } from './connect-storm.ts';
 import { fanoutYjs } from './fanout-yjs.ts';
 import { idle } from './idle.ts';
 import { joinCold, joinWarm } from './join.ts';
+import { limits } from './limits.ts';
 import { neighbours } from './neighbours.ts';
 import { presenceSdk } from './presence-sdk.ts';
 import { presenceYjs } from './presence-yjs.ts';
@@ -28,5 +29,6 @@ export const CASES: readonly Case[] = [
   ackLatency,
   rest,
   neighbours,
+  limits,
   viewersCase,
 ];

@@ -8,10 +8,10 @@ import { NEIGHBOURS, SLOW_CONSUMER } from '../config.ts';
 import { watchMemory } from '../memory.ts';
 import { atrium } from '../servers/atrium.ts';
 import { rawUws } from '../servers/raw-uws.ts';
+import { ALONE, type Company, calmRooms } from './calm-rooms.ts';
 import { Crowd } from './crowd.ts';
 import { editors, typedFrames } from './fanout-yjs.ts';
 import { Ledger, markOf } from './ledger.ts';
-import { eachOf, ManyRooms } from './many-rooms.ts';
 import { startPace } from './pace.ts';
 import { people } from './presence-sdk.ts';
 import { measure, outcomeOf, settled } from './window.ts';
@@ -20,7 +20,6 @@ const CALM = 'calm rooms alone';
 const BESIDE = 'calm rooms beside a hot one';
 const READING = 'a room in which all read';
 const ONE_SLOW = 'the same, one does not read';
-const DIALS_MAX = 25;
 /** The 2 MB that one socket may have waiting (reliability 2.f), and what events, made and freed, let the heap grow by meanwhile. */
 const GROWN_MB_MAX = 8;
 
@@ -31,8 +30,8 @@ export const neighbours: Case = {
   subjects: [atrium],
   peers: [rawUws],
   variants: [
-    { name: CALM, load: (trial) => calmRooms(trial, 'alone') },
-    { name: BESIDE, load: (trial) => calmRooms(trial, 'beside a hot room') },
+    { name: CALM, load: (trial) => calmRooms(trial, async () => ALONE) },
+    { name: BESIDE, load: (trial) => calmRooms(trial, startHotRoom) },
     { name: READING, load: (trial) => largeEvents(trial, 'all read') },
     { name: ONE_SLOW, load: (trial) => largeEvents(trial, 'one does not read') },
   ],
@@ -44,31 +43,8 @@ export const neighbours: Case = {
   ],
 };
 
-async function calmRooms(trial: Trial, company: 'alone' | 'beside a hot room'): Promise<Outcome> {
-  const { rooms, clients, perSecond } = NEIGHBOURS.calm;
-  const calm = await ManyRooms.make(trial, { rooms, clients, senders: clients });
-  await eachOf(rooms * clients, DIALS_MAX, (index) => calm.admit(index % rooms, Math.floor(index / rooms)));
-  const hot = company === 'alone' ? null : await startHotRoom(trial);
-  const stopTyping = startPace({
-    senders: rooms * clients,
-    perSecond,
-    send: (turn) => calm.speak(turn % rooms, Math.floor(turn / rooms)),
-  });
-  const window = await measure(trial, calm);
-  stopTyping();
-  await settled(calm);
-  calm.leave();
-  return outcomeOf({
-    window,
-    count: calm.delivered,
-    latenciesMs: calm.othersMs,
-    completeness: calm.delivered / calm.expected,
-    problems: [...calm.problems, ...(hot?.stop() ?? [])],
-  });
-}
-
 /** Its frames are made before and not read when they arrive: the load is to have time for the calm. */
-async function startHotRoom(trial: Trial): Promise<{ stop(): string[] }> {
+async function startHotRoom(trial: Trial): Promise<Company> {
   const { clients, typists, perSecond } = NEIGHBOURS.hot;
   const ledger = new Ledger({ senders: typists, clients, reach: 'others' });
   const entry = editors({ roomId: 'hot', clients, ledger });

@@ -12,16 +12,16 @@ import type { StoredRequest } from './recent-requests.ts';
 import type { RoomState } from './shapes.ts';
 import { replayOps } from './storage/apply.ts';
 import { dumpStorage, emptyStorage, loadStorage } from './storage/tree.ts';
-import { decodeYdoc, emptyYdoc, encodeYdoc, replayUpdate } from './ydoc/ydoc.ts';
+import { decodeYdoc, emptyYdoc, encodeYdoc, factsOf, replayUpdate, type YdocFacts } from './ydoc/ydoc.ts';
 
-/** 2 has `requests`, 3 `history`. */
+/** 2 has `requests`, 3 `history`; some of 3 have facts of documents, which who does not know them passes over. */
 const FORMAT = 3;
 
 interface Stored {
   readonly format: number;
   readonly numbersNext: number;
   readonly storage: unknown;
-  readonly ydocs: readonly (readonly [guid: string, update: Uint8Array])[];
+  readonly ydocs: readonly (readonly [guid: string, update: Uint8Array, facts?: YdocFacts | null])[];
   readonly requests?: readonly StoredRequest[];
   readonly history?: StoredHistory;
 }
@@ -35,7 +35,7 @@ interface StoredHistory {
 
 /** The room as of its current version. */
 export function encodeSnapshot(room: RoomState): Uint8Array {
-  const ydocs = [...room.ydocs].map(([guid, doc]) => [guid, encodeYdoc(doc)] as const);
+  const ydocs = [...room.ydocs].map(([guid, doc]) => [guid, encodeYdoc(doc), factsOf(doc)] as const);
   const numbersNext = firstFreeAfterCrash(room);
   const requests = room.requests.stored();
   const { changedAt, keptUpTo, keptAtMs } = room.history;
@@ -50,7 +50,7 @@ export function restoreSnapshot(room: RoomState, { version, bytes }: { version: 
     throw new AppError('ROOM_UNREADABLE', { reason: `its snapshot has format ${stored.format}, this build reads ${FORMAT}` });
   room.version = version;
   room.storage = loadStorage(stored.storage);
-  for (const [guid, update] of stored.ydocs) room.ydocs.set(guid, decodeYdoc(update));
+  for (const [guid, update, facts] of stored.ydocs) room.ydocs.set(guid, decodeYdoc(update, facts));
   for (const [id, digest, atMs, answer] of stored.requests ?? []) room.requests.add({ id, digest, atMs, answer });
   restoreHistory(room, stored.history);
   raiseNumbers(room, stored.numbersNext);

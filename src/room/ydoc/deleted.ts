@@ -6,6 +6,7 @@
  * client says it.
  */
 import * as encoding from 'lib0/encoding';
+import { ByteReader } from './byte-reader.ts';
 
 /** By client: first clock, clock after the last, and so on; ascending, disjoint, never adjacent. */
 export type Deleted = Map<number, number[]>;
@@ -43,6 +44,28 @@ export function writeDeleted(encoder: encoding.Encoder, deleted: Deleted): void 
       encoding.writeVarUint(encoder, ranges[at + 1]! - ranges[at]!);
     }
   }
+}
+
+export function encodeDeleted(deleted: Deleted): Uint8Array {
+  const encoder = encoding.createEncoder();
+  writeDeleted(encoder, deleted);
+  return encoding.toUint8Array(encoder);
+}
+
+/** @param bytes from `encodeDeleted`. */
+export function decodeDeleted(bytes: Uint8Array): Deleted {
+  const reader = new ByteReader(bytes);
+  const deleted: Deleted = new Map();
+  for (let clients = reader.varUint(); clients > 0; clients -= 1) {
+    const client = reader.varUint();
+    const ranges: number[] = [];
+    for (let left = reader.varUint(); left > 0; left -= 1) {
+      const from = reader.varUint();
+      ranges.push(from, from + reader.varUint());
+    }
+    deleted.set(client, ranges);
+  }
+  return deleted;
 }
 
 /** Index of the first range whose end is at or after `clock`; the length of the list when there is none. */

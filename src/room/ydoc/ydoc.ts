@@ -8,6 +8,7 @@ import * as Y from 'yjs';
 import { concat } from '../../base/binary.ts';
 import { AppError } from '../../base/errors.ts';
 import { sha256Base64 } from '../../base/sha256.ts';
+import { decodeDeleted, encodeDeleted } from './deleted.ts';
 import { checkDeletedAdvance, checkLead, isHere, isReady, reachOf } from './fit.ts';
 import { joinUpdates, type Part } from './join.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
@@ -121,8 +122,27 @@ export function encodeYdoc(doc: Ydoc): Uint8Array {
   return doc.base;
 }
 
-/** @param bytes from `encodeYdoc`. @throws AppError ROOM_UNREADABLE */
-export function decodeYdoc(bytes: Uint8Array): Ydoc {
+/** What a reader of the bytes would find out, kept beside them: vector, delete set, and the bound of its nesting. */
+export type YdocFacts = readonly [vector: Uint8Array, deleted: Uint8Array, nestingBound: number];
+
+/** Of a document as `encodeYdoc` has just left it. Null when its bytes have to be read all the same, because something in them waits. */
+export function factsOf(doc: Ydoc): YdocFacts | null {
+  if (doc.pendingBytes > 0 || !Number.isSafeInteger(doc.nestingBound)) return null;
+  return [encodeVector(doc.known), encodeDeleted(doc.deleted), doc.nestingBound];
+}
+
+/** @param bytes from `encodeYdoc`, with the facts of that moment: without them all is read. @throws AppError ROOM_UNREADABLE */
+export function decodeYdoc(bytes: Uint8Array, facts: YdocFacts | null = null): Ydoc {
+  return facts === null ? readYdoc(bytes) : ydocWith(bytes, facts);
+}
+
+/** Megabytes that are woken to be sent to somebody need not be looked at. */
+function ydocWith(bytes: Uint8Array, [vector, deleted, nestingBound]: YdocFacts): Ydoc {
+  const known = new Map(decodeVector(vector));
+  return { ...emptyYdoc(), base: bytes, known, deleted: decodeDeleted(deleted), nestingBound };
+}
+
+function readYdoc(bytes: Uint8Array): Ydoc {
   const doc = emptyYdoc();
   const scanned = scanStored(bytes);
   doc.base = bytes;

@@ -8,6 +8,7 @@ import {
   decodeYdoc,
   emptyYdoc,
   encodeYdoc,
+  factsOf,
   missingFor,
   releaseYdoc,
   replayUpdate,
@@ -63,11 +64,12 @@ describe('random clients', () => {
   }
 
   function disturb(doc: Ydoc, chance: Chance): Ydoc {
-    const what = chance(24);
+    const what = chance(25);
     if (what === 0) compactYdoc(doc);
     if (what === 1) releaseYdoc(doc);
     if (what === 2) snapshotHash(doc);
-    return what === 3 ? decodeYdoc(encodeYdoc(doc)) : doc;
+    if (what === 3) return decodeYdoc(encodeYdoc(doc));
+    return what === 4 ? decodeYdoc(encodeYdoc(doc), factsOf(doc)) : doc;
   }
 });
 
@@ -95,6 +97,7 @@ describe('broken updates', () => {
           snapshotHash(doc),
           readYdocJson(doc, { formatting: 'delta' }),
           decodeYdoc(encodeYdoc(doc)),
+          readYdocJson(decodeYdoc(encodeYdoc(doc), factsOf(doc)), { formatting: 'delta' }),
           docOf(encodeYdoc(doc)),
         ];
         expect(readAll, `seed ${seed}, round ${round}: ${Buffer.from(mutant).toString('base64')}`).not.toThrow();

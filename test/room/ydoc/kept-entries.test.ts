@@ -1,7 +1,15 @@
 /** Entries of maps that an undo manager keeps: Yjs joins them into one struct of several values, all of them deleted. */
 import { describe, expect, test } from 'vitest';
 import * as Y from 'yjs';
-import { decodeYdoc, emptyYdoc, encodeYdoc, missingFor, snapshotHash, stateVector } from '../../../src/room/ydoc/ydoc.ts';
+import {
+  decodeYdoc,
+  emptyYdoc,
+  encodeYdoc,
+  factsOf,
+  missingFor,
+  snapshotHash,
+  stateVector,
+} from '../../../src/room/ydoc/ydoc.ts';
 import { Dice } from '../../fuzz/dice.ts';
 import { acceptAll, block, bytes } from './builders.ts';
 
@@ -77,7 +85,7 @@ test.each(Array.from({ length: 30 }, (_, seed) => seed))(
       else if (act === 'nest') map.set('inner', new Y.Map([['x', step]]));
       else if (act === 'setInner' && inner instanceof Y.Map) inner.set(dice.pick(['x', 'y']), step);
       else sync(client);
-      if (dice.chance(0.02)) doc = decodeYdoc(encodeYdoc(doc));
+      if (dice.chance(0.02)) doc = decodeYdoc(encodeYdoc(doc), dice.chance(0.5) ? factsOf(doc) : null);
     }
     for (const client of [...clients, ...clients]) sync(client);
     for (const { map, ydoc } of clients) {

@@ -8,6 +8,7 @@ import {
   decodeYdoc,
   emptyYdoc,
   encodeYdoc,
+  factsOf,
   missingFor,
   releaseYdoc,
   replayUpdate,
@@ -107,18 +108,22 @@ describe('a live update', () => {
 });
 
 describe('recovery', () => {
-  test('[YD12] replaying the journal over a snapshot gives the same document, without a Y.Doc', () => {
-    const sent = typing(7, 'a document');
-    const doc = emptyYdoc();
-    acceptAll(doc, sent.slice(0, 4));
-    const snapshot = encodeYdoc(doc).slice();
-    acceptAll(doc, sent.slice(4));
-    const recovered = decodeYdoc(snapshot);
-    for (const update of sent.slice(4)) replayUpdate(recovered, update);
-    expect(recovered.live).toBeNull();
-    expect(stateVector(recovered)).toEqual(stateVector(doc));
-    expect(snapshotHash(recovered)).toBe(snapshotHash(doc));
-  });
+  test.each(['read', 'known by its facts'])(
+    '[YD12] replaying the journal over a snapshot that is %s gives the same document, without a Y.Doc',
+    (how) => {
+      const sent = typing(7, 'a document');
+      const doc = emptyYdoc();
+      acceptAll(doc, sent.slice(0, 4));
+      const snapshot = encodeYdoc(doc).slice();
+      const facts = factsOf(doc);
+      acceptAll(doc, sent.slice(4));
+      const recovered = decodeYdoc(snapshot, how === 'read' ? null : facts);
+      for (const update of sent.slice(4)) replayUpdate(recovered, update);
+      expect(recovered.live).toBeNull();
+      expect(stateVector(recovered)).toEqual(stateVector(doc));
+      expect(snapshotHash(recovered)).toBe(snapshotHash(doc));
+    },
+  );
 
   test('[YD12] what was accepted under other limits is replayed', () => {
     const update = block(1, 0, bytes(8 | 0x20, 1, 'map', '__proto__', 1, 126));
@@ -129,6 +134,28 @@ describe('recovery', () => {
     ];
     expect([key, value]).toEqual(['__proto__', null]);
     expect(Y.decodeStateVector(stateVector(decodeYdoc(encodeYdoc(doc))))).toEqual(new Map([[1, 1]]));
+  });
+
+  test('[YD12] the facts of a document are what its bytes tell, and none are kept while something waits', () => {
+    const author = aClient(7);
+    const text = author.ydoc.getText('text');
+    text.insert(0, 'written and taken back');
+    text.delete(3, 9);
+    text.delete(8, 2);
+    author.ydoc.getMap('map').set('inner', new Y.Map([['key', 1]]));
+    const doc = emptyYdoc();
+    acceptAll(doc, author.sent);
+    const bytes = encodeYdoc(doc);
+    const [read, known] = [decodeYdoc(bytes), decodeYdoc(bytes, factsOf(doc))];
+    expect([known.base, known.known, known.deleted]).toEqual([read.base, read.known, read.deleted]);
+    expect(known.nestingBound).toBeGreaterThanOrEqual(read.nestingBound);
+    expect(snapshotHash(known)).toBe(snapshotHash(read));
+    const later = aClient(8);
+    later.ydoc.getText('text').insert(0, 'a');
+    later.ydoc.getText('text').insert(1, 'b');
+    acceptUpdate(doc, later.sent[1]!, from('two'));
+    encodeYdoc(doc);
+    expect(factsOf(doc)).toBeNull();
   });
 
   test('[YD12] bytes that Yjs cannot read fail the load by name', () => {

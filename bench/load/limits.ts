@@ -1,0 +1,211 @@
+/**
+ * What calm rooms feel of somebody on their worker who goes beyond a limit (reliability 2.f).
+ * Expected: p99 at most twice what it is without, because refusing costs less than doing; and each is refused.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Case, Trial } from '../case.ts';
+import { LIMITS } from '../config.ts';
+import { atriumWith } from '../servers/atrium.ts';
+import { restHeaders, restUrl } from '../servers/server.ts';
+import { ALONE, type Company, calmRooms } from './calm-rooms.ts';
+import { Crowd } from './crowd.ts';
+import { documentOf } from './documents.ts';
+import { Ledger } from './ledger.ts';
+import { Line, wayInto } from './line.ts';
+import { eachOf } from './many-rooms.ts';
+import { startPace } from './pace.ts';
+import { people } from './presence-sdk.ts';
+
+const CALM = 'calm rooms alone';
+const TROUBLES: readonly { readonly name: string; readonly invite: (trial: Trial) => Promise<Company> }[] = [
+  { name: 'too many messages', invite: tooManyMessages },
+  { name: 'a room that is full', invite: fullRoom },
+  { name: 'frames that are too long', invite: longFrames },
+  { name: 'writes that do not fit', invite: largeWrites },
+  { name: 'more reads than it can answer', invite: costlyReads },
+];
+
+export const limits: Case = {
+  name: 'limits',
+  question: 'What do calm rooms feel of somebody on their worker who goes beyond a limit?',
+  unit: 'deliveries',
+  subjects: [atriumWith(LIMITS.settings)],
+  peers: [],
+  variants: [
+    { name: CALM, load: (trial) => calmRooms(trial, async () => ALONE) },
+    ...TROUBLES.map(({ name, invite }) => ({ name, load: (trial: Trial) => calmRooms(trial, invite) })),
+  ],
+  metrics: ['p50Ms', 'p99Ms', 'refusedPerSecond', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
+  targets: TROUBLES.flatMap(({ name }) => [
+    { variant: name, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } } as const,
+    { variant: name, metric: 'refusedPerSecond', against: null, limit: { atLeast: 1 } } as const,
+  ]),
+};
+
+/** One client each in rooms of their own; whoever is closed comes back at once. */
+async function tooManyMessages(trial: Trial): Promise<Company> {
+  const { clients, framesPerSecond, messagesPerFrame } = LIMITS.loud;
+  const frame = Buffer.from(JSON.stringify(Array.from({ length: messagesPerFrame }, () => ({ type: 103, event: 'loud' }))));
+  const closes = { count: 0 };
+  const seats = Array.from({ length: clients }, (_, client) => new Seat(trial, `loud-${client}`, closes));
+  await Promise.all(seats.map((seat) => seat.take()));
+  const stopTalking = startPace({ senders: clients, perSecond: framesPerSecond, send: (client) => seats[client]!.say(frame) });
+  return {
+    refused: () => closes.count,
+    stop() {
+      stopTalking();
+      for (const seat of seats) seat.leave();
+      return [];
+    },
+  };
+}
+
+async function fullRoom(trial: Trial): Promise<Company> {
+  const clients = LIMITS.seats;
+  const ledger = new Ledger({ senders: 1, clients, reach: 'others' });
+  const seated = await Crowd.enter(trial, people({ roomId: 'full', clients, ledger }));
+  const closes = { count: 0 };
+  const stopDialling = startPace({
+    senders: 1,
+    perSecond: LIMITS.dialsPerSecond,
+    send: () => void new Seat(trial, 'full', closes).dial(),
+  });
+  return {
+    refused: () => closes.count,
+    stop() {
+      stopDialling();
+      seated.leave();
+      return seated.losses;
+    },
+  };
+}
+
+async function longFrames(trial: Trial): Promise<Company> {
+  const closes = { count: 0 };
+  const frame = Buffer.from(JSON.stringify([{ type: 103, event: 'x'.repeat(LIMITS.longBytes) }]));
+  await trial.server.openRoom(trial.address, 'long');
+  const stopDialling = startPace({
+    senders: 1,
+    perSecond: LIMITS.dialsPerSecond,
+    send: () => void new Seat(trial, 'long', closes).dial(frame),
+  });
+  return {
+    refused: () => closes.count,
+    stop() {
+      stopDialling();
+      return [];
+    },
+  };
+}
+
+/** As fast as they are answered; together more than may wait for the database. */
+async function largeWrites(trial: Trial): Promise<Company> {
+  const { writers, bytes } = LIMITS.writes;
+  await trial.server.openRoom(trial.address, 'writes');
+  const body = JSON.stringify([{ op: 'add', path: '/large', value: 'x'.repeat(bytes) }]);
+  await ask(trial, 'POST', '/v2/rooms/writes/storage', JSON.stringify(documentOf(10)));
+  return asking(writers, (_, refuse) =>
+    ask(trial, 'PATCH', '/v2/rooms/writes/storage/json-patch', body).then((status) => status === 429 && refuse()),
+  );
+}
+
+/** A large document that changes before it is read, so that nobody can answer from what was made before; until the server sheds reads. */
+async function costlyReads(trial: Trial): Promise<Company> {
+  const { readers, nodes, secondsMax } = LIMITS.reads;
+  const rooms = Array.from({ length: readers }, (_, reader) => `reads-${reader}`);
+  for (const room of rooms) {
+    await trial.server.openRoom(trial.address, room);
+    await ask(trial, 'POST', `/v2/rooms/${room}/storage`, JSON.stringify(documentOf(nodes)));
+  }
+  let turn = 0;
+  const company = asking(readers, async (reader, refuse) => {
+    const path = `/v2/rooms/${rooms[reader]}/storage`;
+    turn += 1;
+    await ask(trial, 'PATCH', `${path}/json-patch`, JSON.stringify([{ op: 'replace', path: '/counter', value: turn }]));
+    if ((await ask(trial, 'GET', path)) === 503) refuse();
+  });
+  const endMs = performance.now() + secondsMax * 1_000;
+  while (company.refused() === 0 && performance.now() < endMs) await sleep(50);
+  return company;
+}
+
+/** So many who ask again when they were answered, a moment later when they were refused. */
+function asking(
+  askers: number,
+  work: (asker: number, refuse: () => void) => Promise<unknown>,
+): Company & { readonly refused: () => number } {
+  let refused = 0;
+  let isGoingOn = true;
+  const goOn = async (asker: number): Promise<void> => {
+    while (isGoingOn) {
+      const before = refused;
+      await work(asker, () => {
+        refused += 1;
+      });
+      if (refused > before) await sleep(LIMITS.pauseMs);
+    }
+  };
+  const all = eachOf(askers, askers, goOn);
+  return {
+    refused: () => refused,
+    async stop() {
+      isGoingOn = false;
+      await all;
+      return [];
+    },
+  };
+}
+
+/** Returns the status; the body has arrived then. */
+async function ask({ address }: Trial, method: string, path: string, body?: string): Promise<number> {
+  const response = await fetch(restUrl(address, path), { method, headers: restHeaders(), ...(body !== undefined && { body }) });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** A socket in a room, or on its way there. */
+class Seat {
+  readonly #trial: Trial;
+  readonly #roomId: string;
+  readonly #closes: { count: number };
+  #line: Line | null = null;
+  #hasLeft = false;
+
+  constructor(trial: Trial, roomId: string, closes: { count: number }) {
+    this.#trial = trial;
+    this.#roomId = roomId;
+    this.#closes = closes;
+  }
+
+  /** Makes the room, enters it, and comes back whenever it is closed. */
+  async take(): Promise<void> {
+    await this.#trial.server.openRoom(this.#trial.address, this.#roomId);
+    this.#comeBack();
+  }
+
+  /** Once; says something when the socket is open. */
+  dial(hello?: Buffer): Line {
+    const line = new Line(wayInto(this.#trial, 'sdk', this.#roomId), { hello, hear: () => undefined });
+    line.socket.on('error', () => undefined); // what follows is the close
+    line.socket.once('close', () => {
+      if (!this.#hasLeft) this.#closes.count += 1;
+    });
+    return line;
+  }
+
+  say(frame: Buffer): void {
+    if (this.#line?.socket.readyState === 1) this.#line.say(frame);
+  }
+
+  leave(): void {
+    this.#hasLeft = true;
+    this.#line?.socket.terminate();
+  }
+
+  #comeBack(): void {
+    this.#line = this.dial();
+    this.#line.socket.once('close', () => {
+      if (!this.#hasLeft) setTimeout(() => this.#comeBack(), LIMITS.pauseMs);
+    });
+  }
+}
