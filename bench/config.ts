@@ -142,9 +142,10 @@ export const LIMITS = {
   seats: 50,
   dialsPerSecond: 100,
   longBytes: 100_000,
-  writes: { writers: 20, bytes: 100_000 },
-  /** Whoever was refused waits so long. */
+  writes: { writers: 20, bytes: 50_000 },
+  /** A socket that was closed comes back after this, a request that was refused when it was told to. */
   pauseMs: 50,
+  retryAfterMs: 1_000,
   reads: { readers: 8, nodes: 10_000, secondsMax: 30 },
 } as const;
 

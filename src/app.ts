@@ -15,7 +15,7 @@ import { countClose, measuredHttp } from './app/measured.ts';
 import { restApi } from './app/rest.ts';
 import { startRooms } from './app/rooms.ts';
 import { openTracing } from './app/tracing.ts';
-import { openShedding, openVitals } from './app/vitals.ts';
+import { openVitals } from './app/vitals.ts';
 import { openWeb } from './app/web.ts';
 import { openWebhooks } from './app/webhooks.ts';
 import { systemClock, systemRandom } from './base/clock.ts';
@@ -83,13 +83,12 @@ async function startServing(
   const database = await openDatabase(settings, { log, onFatal });
   let url = settings.PUBLIC_URL ?? '';
   const workerName = newId(systemRandom, '', WORKER_NAME_LENGTH);
-  const { metrics, report } = openVitals(admin.metrics, { workerName });
   const { tracer, close: closeTracing } = await openTracing(settings, { log, workerName });
   const cluster = await openCluster(settings, { log, keys, workerName }).catch(async (error: unknown) => {
     await database.close();
     throw error;
   });
-  const shedding = openShedding(settings, { log, metrics });
+  const { metrics, shedding, report } = openVitals(settings, { log, metrics: admin.metrics, workerName });
   const outbox = new SqlOutbox({ db: database.db, clock: systemClock, log });
   const webhooks = openWebhooks(settings, { db: database.db, log, outbox, workerName });
   const rooms = await startRooms({

@@ -129,7 +129,7 @@ async function costlyReads(trial: Trial): Promise<Company> {
   return company;
 }
 
-/** So many who ask again when they were answered, a moment later when they were refused. */
+/** So many who ask again when they were answered; who was refused does as Retry-After says. */
 function asking(
   askers: number,
   work: (asker: number, refuse: () => void) => Promise<unknown>,
@@ -142,7 +142,7 @@ function asking(
       await work(asker, () => {
         refused += 1;
       });
-      if (refused > before) await sleep(LIMITS.pauseMs);
+      if (refused > before) await sleep(LIMITS.retryAfterMs);
     }
   };
   const all = eachOf(askers, askers, goOn);

@@ -4,7 +4,7 @@ import { getHeapStatistics } from 'node:v8';
 import type { Strain } from '../kernel/shedding.ts';
 
 export interface ProcessVitals {
-  /** Of the last seconds. */
+  /** Of the time between the last two readings of the strain. */
   readonly loopLagP50Seconds: number;
   readonly loopLagP99Seconds: number;
   /** Since the start, user and system. */
@@ -13,46 +13,38 @@ export interface ProcessVitals {
   readonly uptimeSeconds: number;
 }
 
+export interface WatchedProcess {
+  vitals(): ProcessVitals;
+  /** Of the time since it was read last: whoever reads it begins another window. */
+  strain(): Strain;
+}
+
 const RESOLUTION_MS = 20;
-const WINDOW_SECONDS = 5;
 const NANOSECONDS = 1e9;
 
-/** Begins to watch, until the process ends; the returned function reads. */
-export function watchProcess(): () => ProcessVitals {
+/** Begins to watch, until the process ends. */
+export function watchProcess(): WatchedProcess {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
-  let windowFrom = process.uptime();
   let last = { p50: 0, p99: 0 };
   // what it measures includes its own interval
   const lagAt = (percentile: number): number => Math.max(0, delay.percentile(percentile) / NANOSECONDS - RESOLUTION_MS / 1_000);
-  return () => {
-    const uptimeSeconds = process.uptime();
-    if (delay.count > 0) last = { p50: lagAt(50), p99: lagAt(99) };
-    if (uptimeSeconds - windowFrom > WINDOW_SECONDS) {
+  return {
+    vitals() {
+      const { user, system } = process.cpuUsage();
+      return {
+        loopLagP50Seconds: last.p50,
+        loopLagP99Seconds: last.p99,
+        cpuSeconds: (user + system) / 1e6,
+        memoryBytes: process.memoryUsage.rss(),
+        uptimeSeconds: process.uptime(),
+      };
+    },
+    strain() {
+      last = { p50: lagAt(50), p99: lagAt(99) };
       delay.reset();
-      windowFrom = uptimeSeconds;
-    }
-    const { user, system } = process.cpuUsage();
-    return {
-      loopLagP50Seconds: last.p50,
-      loopLagP99Seconds: last.p99,
-      cpuSeconds: (user + system) / 1e6,
-      memoryBytes: process.memoryUsage.rss(),
-      uptimeSeconds,
-    };
+      const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+      return { loopLagMs: last.p99 * 1_000, heapShare: used / limit };
+    },
   };
 }
-
-/** Begins to watch, until the process ends; the returned function tells of the time since it was called last. */
-export function watchStrain(): () => Strain {
-  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-  delay.enable();
-  return () => {
-    const loopLagMs = Math.max(0, delay.percentile(99) / NANOSECONDS_PER_MS - RESOLUTION_MS);
-    delay.reset();
-    const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
-    return { loopLagMs, heapShare: used / limit };
-  };
-}
-
-const NANOSECONDS_PER_MS = 1e6;

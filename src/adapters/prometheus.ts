@@ -23,9 +23,13 @@ export function makePrometheus(): Prometheus {
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   const counters = mapOf(COUNTERS, (name, { help, label, ...more }) => {
-    const counter = new Counter({ name, help, labelNames: [label], registers });
-    for (const value of 'values' in more ? more.values : []) counter.inc({ [label]: value }, 0);
-    return (value: string, by: number): void => counter.inc({ [label]: value }, by);
+    const totals = new Map<string, number>(('values' in more ? more.values : []).map((value) => [value, 0]));
+    const collect = function (this: Counter): void {
+      this.reset();
+      for (const [value, total] of totals) this.inc({ [label]: value }, total);
+    };
+    new Counter({ name, help, labelNames: [label], registers, collect });
+    return (value: string, by: number): void => void totals.set(value, (totals.get(value) ?? 0) + by);
   });
   const histograms = mapOf(
     HISTOGRAMS,

@@ -40,6 +40,14 @@ export interface ExchangeOptions {
   readonly isStopping: () => boolean;
 }
 
+/** Names of headers that were found to be valid; they come from our code, so they are few. */
+const goodNames = new Set<string>();
+
+function noteGood(name: string): void {
+  validateHeaderName(name);
+  goodNames.add(name);
+}
+
 export class Exchange implements HttpRequest {
   readonly method: string;
   readonly path: string;
@@ -104,10 +112,13 @@ export class Exchange implements HttpRequest {
   }
 
   #headOf({ status, headers = {} }: HttpResponse): AnswerHead {
-    const entries = Object.entries(headers).filter(([name]) => !isOurs(name));
-    for (const [name, value] of entries) {
-      validateHeaderName(name);
+    const entries: [string, string][] = [];
+    for (const name of Object.keys(headers)) {
+      if (isOurs(name)) continue;
+      const value = headers[name]!;
+      if (!goodNames.has(name)) noteGood(name);
       validateHeaderValue(name, value); // a line feed would begin another header
+      entries.push([name, value]);
     }
     return { status, headers: entries, isLast: this.#options.isStopping() };
   }

@@ -2,10 +2,12 @@
  * Rooms made and changed, many in one commit: whoever asks while one is under way shares the next. Changes of one room that come together are made one
  * after the other in memory, each answered with the room as it left it, and written once.
  */
+import type { Clock } from '../base/clock.ts';
 import type { RoomId } from '../base/ids.ts';
 import {
   changeRoom,
   type Found,
+  findOrCreateRoom,
   findOrCreateRooms,
   findStampedRooms,
   type NewRoom,
@@ -20,8 +22,7 @@ import type { Sql } from '../kernel/persistence/sql.ts';
 
 interface RoomWriterDeps {
   readonly db: Sql;
-  /** Written with the rooms that are made, in their transaction. */
-  readonly whenMade: (tx: Sql, rooms: readonly RoomRow[]) => Promise<void>;
+  readonly clock: Clock;
 }
 
 interface Wanted {
@@ -33,18 +34,24 @@ interface Wanted {
 type Outcome = { readonly room: RoomRow | null } | { readonly error: unknown };
 
 const AT_ONCE = { itemsMax: 200, waitingMax: 10_000 };
+/** Rooms as this writer left them last, to be changed again without being read: the stamp tells if somebody else has written to one meanwhile. */
+const LEFT_MAX = 1_000;
+const LEFT_MS = 60_000;
 
 export class RoomWriter implements RoomWrites {
   readonly #deps: RoomWriterDeps;
   readonly #changes = new Gathered<Wanted, Outcome>({ ...AT_ONCE, work: (wanted) => this.#changeAll(wanted) });
   readonly #makings = new Gathered<NewRoom, Found>({ ...AT_ONCE, work: (rooms) => this.#makeAll(rooms) });
 
+  /** Oldest first. */
+  readonly #left = new Map<RoomId, { readonly room: StampedRoom; readonly untilMs: number }>();
+
   constructor(deps: RoomWriterDeps) {
     this.#deps = deps;
   }
 
   make(db: Sql, room: NewRoom): Promise<Found> {
-    return db === this.#deps.db ? this.#makings.ask(room) : this.#makeIn(db, [room]).then(([found]) => found!);
+    return db === this.#deps.db ? this.#makings.ask(room) : findOrCreateRoom(db, room);
   }
 
   async change(db: Sql, roomId: RoomId, change: Wanted['change']): Promise<RoomRow | null> {
@@ -57,7 +64,7 @@ export class RoomWriter implements RoomWrites {
   async #makeAll(rooms: readonly NewRoom[]): Promise<Found[]> {
     const first = new Map<RoomId, NewRoom>();
     for (const room of rooms) if (!first.has(room.id)) first.set(room.id, room);
-    const found = await this.#makeIn(this.#deps.db, [...first.values()]);
+    const found = await findOrCreateRooms(this.#deps.db, [...first.values()]);
     const foundById = new Map(found.map((one) => [one.room.id, one]));
     return rooms.map((room) => {
       const { room: row, isNew } = foundById.get(room.id)!;
@@ -65,39 +72,55 @@ export class RoomWriter implements RoomWrites {
     });
   }
 
-  #makeIn(db: Sql, rooms: readonly NewRoom[]): Promise<Found[]> {
-    return db.transaction(async (tx) => {
-      const found = await findOrCreateRooms(tx, rooms);
-      const made = found.filter(({ isNew }) => isNew).map(({ room }) => room);
-      if (made.length > 0) await this.#deps.whenMade(tx, made);
-      return found;
-    });
-  }
-
   async #changeAll(wanted: readonly Wanted[]): Promise<Outcome[]> {
-    const { db } = this.#deps;
-    const seen = await findStampedRooms(db, [...new Set(wanted.map(({ roomId }) => roomId))]);
-    const drafts = new Map<RoomId, StampedRoom>(seen.map((room) => [room.id, room]));
-    const outcomes = wanted.map(({ roomId, change }): Outcome => {
-      const before = drafts.get(roomId);
-      if (before === undefined) return { room: null };
-      try {
-        const after = { ...before, ...change(before) };
-        drafts.set(roomId, after);
-        return { room: after };
-      } catch (error) {
-        return { error };
-      }
-    });
-    const changed = [...drafts.values()].filter((draft) => !seen.includes(draft));
-    const saved = changed.length === 0 ? new Set() : await saveUnlessWrittenTo(db, changed);
-    const lost = new Set(changed.filter(({ pk }) => !saved.has(pk)).map(({ id }) => id));
+    const ids = [...new Set(wanted.map(({ roomId }) => roomId))];
+    const left = this.#takeLeft(ids);
+    const rooms = new Map([...left, ...(await this.#read(ids.filter((id) => !left.has(id))))]);
+    let { drafts, outcomes, refused } = applied(wanted, rooms);
+    const doubted = [...refused].filter((id) => left.has(id)); // by what a room was; what it is may let the change pass
+    if (doubted.length > 0) {
+      for (const id of doubted) rooms.delete(id);
+      ({ drafts, outcomes } = applied(wanted, new Map([...rooms, ...(await this.#read(doubted))])));
+    }
+    const lost = await this.#save([...drafts.values()]);
     const settled: Outcome[] = [];
     for (const [index, outcome] of outcomes.entries()) {
       const one = wanted[index]!;
       settled.push(lost.has(one.roomId) ? await this.#changeAlone(one) : outcome);
     }
     return settled;
+  }
+
+  /** Returns those that somebody else has written to meanwhile, or holds. */
+  async #save(rooms: readonly StampedRoom[]): Promise<Set<RoomId>> {
+    const lost = new Set<RoomId>();
+    const saved = rooms.length === 0 ? null : await saveUnlessWrittenTo(this.#deps.db, rooms);
+    for (const room of rooms) {
+      const stamp = saved?.get(room.pk);
+      if (stamp === undefined) lost.add(room.id);
+      else this.#leave({ ...room, stamp });
+    }
+    return lost;
+  }
+
+  async #read(roomIds: readonly RoomId[]): Promise<Map<RoomId, StampedRoom>> {
+    if (roomIds.length === 0) return new Map();
+    return new Map((await findStampedRooms(this.#deps.db, roomIds)).map((room) => [room.id, room]));
+  }
+
+  #takeLeft(roomIds: readonly RoomId[]): Map<RoomId, StampedRoom> {
+    const rooms = new Map<RoomId, StampedRoom>();
+    for (const id of roomIds) {
+      const left = this.#left.get(id);
+      if (left !== undefined && left.untilMs > this.#deps.clock.monotonicMs()) rooms.set(id, left.room);
+      this.#left.delete(id);
+    }
+    return rooms;
+  }
+
+  #leave(room: StampedRoom): void {
+    this.#left.set(room.id, { room, untilMs: this.#deps.clock.monotonicMs() + LEFT_MS });
+    if (this.#left.size > LEFT_MAX) this.#left.delete(this.#left.keys().next().value!);
   }
 
   /** Somebody else wrote to the room meanwhile, or holds it: then only those who want this one room wait for it, or are refused. */
@@ -108,4 +131,31 @@ export class RoomWriter implements RoomWrites {
       return { error };
     }
   }
+}
+
+interface Applied {
+  /** Rooms that are to be saved. */
+  readonly drafts: ReadonlyMap<RoomId, StampedRoom>;
+  readonly outcomes: readonly Outcome[];
+  /** Rooms of which a change threw. */
+  readonly refused: ReadonlySet<RoomId>;
+}
+
+/** The changes one after the other. */
+function applied(wanted: readonly Wanted[], rooms: ReadonlyMap<RoomId, StampedRoom>): Applied {
+  const drafts = new Map<RoomId, StampedRoom>();
+  const refused = new Set<RoomId>();
+  const outcomes = wanted.map(({ roomId, change }): Outcome => {
+    const before = drafts.get(roomId) ?? rooms.get(roomId);
+    if (before === undefined) return { room: null };
+    try {
+      const after = { ...before, ...change(before) };
+      drafts.set(roomId, after);
+      return { room: after };
+    } catch (error) {
+      refused.add(roomId);
+      return { error };
+    }
+  });
+  return { drafts, outcomes, refused };
 }

@@ -23,7 +23,6 @@ import { keepVersion } from '../features/versions/queries.ts';
 import type { Outbox } from '../kernel/persistence/outbox.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import type { Sheds } from '../kernel/shedding.ts';
-import { outboxRowsOf } from '../protocol/app-events.ts';
 import type { ConnectionDeps } from '../room/connection.ts';
 import type { RoomWatcher } from '../room/room-watch.ts';
 import { Worker, type WorkerDeps } from '../room/worker.ts';
@@ -91,14 +90,7 @@ export async function startRooms({
     standing: () => standing.worker?.standing ?? null,
     find: (roomId) => findRoom(db, roomId),
   });
-  const writer = new RoomWriter({
-    db,
-    whenMade: (tx, made) =>
-      outbox.add(
-        tx,
-        ...made.flatMap(({ id, pk, createdAt }) => outboxRowsOf({ type: 'room.created', roomId: id, roomPk: pk, at: createdAt })),
-      ),
-  });
+  const writer = new RoomWriter({ db, clock: systemClock });
   const visits = new LastVisits({
     clock: systemClock,
     log,
@@ -115,7 +107,7 @@ export async function startRooms({
     world: { clock: systemClock, random: systemRandom, log, metrics, tracer },
     authority,
     blobs: stored.blobs,
-    cluster,
+    cluster: isPrivate ? { ...cluster, findLeased: async () => [] } : cluster, // it could only find this one
     rooms: {
       findStream: async (roomId) => (await findRoomForEntry(db, roomId))?.pk ?? null,
       findSchema: (stream) => findSchemaOfStream(db, stream),

@@ -1,5 +1,5 @@
-/** What this worker says of itself to whoever looks at the console: its metrics as of now, and how its process is doing; and what follows when it does badly. */
-import { watchProcess, watchStrain } from '../adapters/process-vitals.ts';
+/** What this worker says of itself to whoever looks at the console, its metrics as of now and how its process is doing; and what it refuses when that does badly. */
+import { type ProcessVitals, watchProcess } from '../adapters/process-vitals.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
@@ -11,24 +11,30 @@ import { Shedding } from '../kernel/shedding.ts';
 export interface Vitals {
   /** Counts for the console, and for those it was made around. */
   readonly metrics: Metrics;
+  /** Looks until it is closed. */
+  readonly shedding: Shedding;
   report(): WorkerReport;
 }
 
-export function openVitals(others: Metrics, { workerName }: { readonly workerName: string }): Vitals {
-  const metrics = new RecentMetrics(others, systemClock);
-  const readProcess = watchProcess();
-  return { metrics, report: () => reportOf(metrics, { name: workerName, ...readProcess() }) };
+interface OpenVitals {
+  readonly log: Log;
+  /** Where is counted, too. */
+  readonly metrics: Metrics;
+  readonly workerName: string;
 }
 
-export function openShedding(
+export function openVitals(
   { SHED_LAG_MS, SHED_HEAP_PERCENT }: Settings,
-  { log, metrics }: { readonly log: Log; readonly metrics: Metrics },
-): Shedding {
+  { log, metrics: others, workerName }: OpenVitals,
+): Vitals {
+  const metrics = new RecentMetrics(others, systemClock);
+  const { vitals, strain } = watchProcess();
   const limits = { loopLagMs: SHED_LAG_MS, heapShare: SHED_HEAP_PERCENT / 100 };
-  return new Shedding({ clock: systemClock, log, metrics, limits, readStrain: watchStrain() });
+  const shedding = new Shedding({ clock: systemClock, log, metrics, limits, readStrain: strain });
+  return { metrics, shedding, report: () => reportOf(metrics, { name: workerName, ...vitals() }) };
 }
 
-type OfProcess = Pick<WorkerReport, 'name'> & ReturnType<ReturnType<typeof watchProcess>>;
+type OfProcess = Pick<WorkerReport, 'name'> & ProcessVitals;
 
 function reportOf(metrics: RecentMetrics, ofProcess: OfProcess): WorkerReport {
   const { totals, gauges, recent } = metrics.read();

@@ -48,7 +48,13 @@ export interface WorkerDeps {
   readonly authority: Sql;
   readonly blobs: Blobs;
   /** `workerName` is of this process alone and begins the ids of its sessions. */
-  readonly cluster: { readonly bus: Bus; readonly directory: Directory; readonly workerName: string };
+  readonly cluster: {
+    readonly bus: Bus;
+    readonly directory: Directory;
+    readonly workerName: string;
+    /** Workers with a valid lease, this one among them; the database is asked when absent. */
+    readonly findLeased?: () => Promise<WorkerEntry[]>;
+  };
   readonly rooms: Pick<LoadRoomDeps, 'findStream' | 'findSchema' | 'keepVersion'> & {
     /** Where the worker is that owns the room under a valid lease. */
     readonly findOwner: (roomId: RoomId) => Promise<WorkerAddress | null>;
@@ -120,7 +126,7 @@ export class Worker {
   private constructor(deps: WorkerDeps, ownership: Membership) {
     const { world, authority, blobs, cluster, rooms, limits, admit, sheds = () => false } = deps;
     const { clock, log, metrics = noMetrics, tracer = noTracer } = world;
-    const { bus, directory, workerName } = cluster;
+    const { bus, directory, workerName, findLeased = () => findLeasedWorkers(authority) } = cluster;
     this.#deps = deps;
     this.#ownership = ownership;
     this.#journal = new SqlJournal({ db: authority, clock, log, metrics });
@@ -138,7 +144,7 @@ export class Worker {
       directory: measuredDirectory(directory, { metrics }),
       clock,
       log,
-      findLeased: () => findLeasedWorkers(authority),
+      findLeased,
       self: () => this.#entry,
     });
     this.#remote = new RemoteSessions({
@@ -175,7 +181,7 @@ export class Worker {
       bus,
       clock,
       log,
-      findOthers: () => this.#findOthers(),
+      findOthers: async () => (await findLeased()).map(({ address }) => address).filter((address) => address !== bus.address),
       remembered: rooms.remembered,
       sessions: this.gateway,
     });
@@ -246,12 +252,6 @@ export class Worker {
       report: await bus.ask(address, { kind: REPORT, payload: null }, { deadlineMs: REPORT_MS_MAX }).catch(() => null),
     }));
     return [{ address: bus.address, report: this.#deps.report?.() ?? null }, ...(await Promise.all(others))];
-  }
-
-  async #findOthers(): Promise<WorkerAddress[]> {
-    const { bus } = this.#deps.cluster;
-    const leased = await findLeasedWorkers(this.#deps.authority);
-    return leased.map(({ address }) => address).filter((address) => address !== bus.address);
   }
 
   /** Without a lease: people in the rooms here go on seeing each other, documents wait. */

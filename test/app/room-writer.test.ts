@@ -2,15 +2,17 @@ import { beforeAll, expect, test } from 'vitest';
 import { RoomWriter } from '../../src/app/room-writer.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asRoomId } from '../../src/base/ids.ts';
-import { changeRoom, findRoom, type NewRoom, noteVisits, type RoomRow } from '../../src/features/rooms/queries.ts';
+import { changeRoom, findRoom, type NewRoom, noteVisits, type RoomRow, renameRoom } from '../../src/features/rooms/queries.ts';
 import type { RoomFields } from '../../src/features/rooms/shapes.ts';
 import { type Query, type Sql, sql } from '../../src/kernel/persistence/sql.ts';
+import { manualClock } from '../support/manual-clock.ts';
 import { usePostgres } from '../support/postgres.ts';
 
 const postgres = usePostgres();
 const NOW = '2031-02-03T04:05:06.007Z';
 
 let real: Sql;
+const clock = manualClock();
 
 beforeAll(async () => {
   real = await postgres.open();
@@ -19,7 +21,6 @@ beforeAll(async () => {
 /** A writer over the real database, which counts its statements; before the `n`-th of them something else may happen. */
 function aWriter(before: (query: Query) => Promise<void> = async () => undefined) {
   const statements: string[] = [];
-  const told: string[][] = [];
   const counting = (db: Sql): Sql => ({
     async query(query) {
       statements.push(query.name ?? '');
@@ -29,8 +30,8 @@ function aWriter(before: (query: Query) => Promise<void> = async () => undefined
     transaction: (work) => db.transaction((tx) => work(counting(tx))),
   });
   const db = counting(real);
-  const writer = new RoomWriter({ db, whenMade: async (_, rooms) => void told.push(rooms.map(({ id }) => id)) });
-  return { writer, db, statements, told };
+  const writer = new RoomWriter({ db, clock });
+  return { writer, db, statements };
 }
 
 const aRoom = (id: string, metadata = {}): NewRoom => ({
@@ -46,13 +47,18 @@ const refuse = (): never => {
 const keysOf = (room: RoomRow | null): string[] => Object.keys(room?.metadata ?? {}).sort();
 
 test('[AX9] ten that are made at once share commits, and of one id only the first is new', async () => {
-  const { writer, db, statements, told } = aWriter();
+  const { writer, db, statements } = aWriter();
   const rooms = Array.from({ length: 9 }, (_, n) => aRoom(`made-${n}`));
   const found = await Promise.all([...rooms, aRoom('made-8', { late: 'yes' })].map((room) => writer.make(db, room)));
   expect(found.map(({ isNew }) => isNew)).toEqual([...Array.from({ length: 9 }, () => true), false]);
   expect(found.map(({ room }) => [room.id, keysOf(room)])).toEqual([...rooms, rooms[8]!].map(({ id }) => [id, []]));
   expect(statements).toEqual(['rooms made', 'rooms made']); // the first alone, then all others
-  expect(told.flat().sort()).toEqual(rooms.map(({ id }) => id));
+  const told = await real.query(sql<{ payload: object }>`
+    select payload from outbox where payload ->> 'roomId' like 'made-%' order by payload ->> 'roomId'`);
+  const byId = new Map(found.map(({ room }) => [room.id, room]));
+  expect(told.map(({ payload }) => payload)).toEqual(
+    rooms.map(({ id }) => ({ type: 'room.created', roomId: id, roomPk: byId.get(id)!.pk, at: NOW })),
+  );
   expect((await writer.make(db, aRoom('made-1'))).isNew).toBe(false);
 });
 
@@ -77,7 +83,8 @@ test('[AX9] changes of one room and of others that come together are answered ea
     [],
     ['a', 'b', 'e'],
   ]);
-  expect(statements).toEqual(['rooms stamped', 'rooms saved', 'rooms stamped', 'rooms saved']);
+  const read = ['rooms stamped', 'rooms saved'];
+  expect(statements).toEqual([...read, 'rooms stamped', ...read]); // whom it left itself is read again for the one that is refused
   expect(keysOf(await findRoom(real, one))).toEqual(['a', 'b', 'e']);
 });
 
@@ -114,6 +121,33 @@ test('[AX11] one that the database refuses is refused alone', async () => {
   );
   expect(made.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
   expect(await real.query(sql`select id from rooms where id like 'fine-%' order by id`)).toHaveLength(3);
+});
+
+test('[AX13] a room that it left itself is changed again without being read, for a minute, and whatever others did meanwhile holds', async () => {
+  const { writer, db, statements } = aWriter();
+  const room = asRoomId('left');
+  await writer.make(db, aRoom('left'));
+  const change = async (key: string): Promise<string[]> => {
+    statements.splice(0);
+    return keysOf(await writer.change(db, room, withKey(key)));
+  };
+  expect([await change('a'), statements.slice()]).toEqual([['a'], ['rooms stamped', 'rooms saved']]);
+  expect([await change('b'), statements.slice()]).toEqual([['a', 'b'], ['rooms saved']]);
+  await changeRoom(real, room, withKey('theirs'));
+  expect(await change('c')).toEqual(['a', 'b', 'c', 'theirs']);
+  expect([await change('d'), statements.slice()]).toEqual([
+    ['a', 'b', 'c', 'd', 'theirs'],
+    ['rooms stamped', 'rooms saved'],
+  ]);
+  clock.advance(60_000);
+  expect([await change('e'), statements.slice(0, 1)]).toEqual([['a', 'b', 'c', 'd', 'e', 'theirs'], ['rooms stamped']]);
+  await renameRoom(real, { roomId: room, newRoomId: asRoomId('left for another') });
+  expect(await writer.change(db, room, withKey('f'))).toBeNull();
+  const fits = (before: RoomRow): RoomFields => (keysOf(before).length > 6 ? refuse() : withKey('g')(before));
+  const renamed = asRoomId('left for another');
+  expect(keysOf(await writer.change(db, renamed, withKey('full')))).toHaveLength(7);
+  await changeRoom(real, renamed, (before) => ({ ...before, metadata: {} }));
+  expect(keysOf(await writer.change(db, renamed, fits))).toEqual(['g']); // by what the writer had left, it was full
 });
 
 test("[AX12] a room that somebody holds takes nobody else's change with it", async () => {

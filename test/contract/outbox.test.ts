@@ -1,5 +1,6 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
 import type { PostgresSql } from '../../src/adapters/postgres-sql.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { sql } from '../../src/kernel/persistence/sql.ts';
 import { SqlOutbox } from '../../src/kernel/persistence/sql-outbox.ts';
@@ -10,7 +11,6 @@ import { outboxContract } from './outbox.contract.ts';
 const postgres = usePostgres();
 let opened: Promise<PostgresSql> | null = null;
 let started: SqlOutbox[] = [];
-const clock = manualClock();
 
 async function untilEmpty(): Promise<void> {
   const db = await opened!;
@@ -35,7 +35,7 @@ outboxContract('Postgres', async () => {
   return {
     db,
     async aWorker(consumers) {
-      const worker = new SqlOutbox({ db, clock, log: silentLog });
+      const worker = new SqlOutbox({ db, clock: systemClock, log: silentLog });
       for (const [type, consumer] of Object.entries(consumers)) worker.consume(type, consumer);
       worker.start();
       started.push(worker);
@@ -49,6 +49,7 @@ test('[OB5] an event whose worker died before it could relay is found by the pol
   opened ??= postgres.open();
   const db = await opened;
   const seen: unknown[] = [];
+  const clock = manualClock();
   const worker = new SqlOutbox({ db, clock, log: silentLog });
   worker.consume('room.made', async (events) => void seen.push(...events.map(({ payload }) => payload)));
   worker.start();
@@ -66,7 +67,7 @@ test('[OB5] an event whose worker died before it could relay is found by the pol
 test('[OB5] an event that keeps failing waits twice as long each time, five minutes at most', async () => {
   opened ??= postgres.open();
   const db = await opened;
-  const worker = new SqlOutbox({ db, clock, log: silentLog });
+  const worker = new SqlOutbox({ db, clock: systemClock, log: silentLog });
   worker.consume('always.fails', async () => {
     throw new Error('never');
   });

@@ -8,8 +8,9 @@
 import { AppError, missingKey, valueAtKey } from '../../base/errors.ts';
 import { asRoomPk, type RoomId, type RoomPk, type WorkerAddress } from '../../base/ids.ts';
 import { isUniqueViolation, joinSql, named, type Query, type Sql, sql } from '../../kernel/persistence/sql.ts';
+import { insertEvents } from '../../kernel/persistence/sql-outbox.ts';
 import type { RoomAccesses } from '../../protocol/permissions.ts';
-import type { NewRoomFields, Position, RoomClause, RoomFilter } from './rules.ts';
+import { eventsOfNew, type NewRoomFields, type Position, type RoomClause, type RoomFilter } from './rules.ts';
 import type { Room, RoomFields } from './shapes.ts';
 
 /** A row of `rooms`; times are ISO strings. */
@@ -25,10 +26,12 @@ const COLUMNS = sql`pk, id, organization_id as "organizationId", created_at as "
   metadata, default_accesses as "defaultAccesses", users_accesses as "usersAccesses", groups_accesses as "groupsAccesses"`;
 
 /** A row as the contract shows it: `lastConnectionAt` is absent until somebody connected. */
-export function roomOf({ id, createdAt, lastConnectionAt, organizationId, ...row }: RoomRow): Room {
-  const { metadata, defaultAccesses, usersAccesses, groupsAccesses } = row;
-  const last = lastConnectionAt === null ? {} : { lastConnectionAt };
-  return { type: 'room', id, createdAt, ...last, organizationId, metadata, defaultAccesses, usersAccesses, groupsAccesses };
+export function roomOf(row: RoomRow): Room {
+  const { id, createdAt, lastConnectionAt, organizationId, metadata, defaultAccesses, usersAccesses, groupsAccesses } = row;
+  const fields = { organizationId, metadata, defaultAccesses, usersAccesses, groupsAccesses };
+  return lastConnectionAt === null
+    ? { type: 'room', id, createdAt, ...fields }
+    : { type: 'room', id, createdAt, lastConnectionAt, ...fields };
 }
 
 export async function findRoom(db: Sql, roomId: RoomId): Promise<RoomRow | null> {
@@ -41,7 +44,7 @@ export interface NewRoom extends NewRoomFields {
   readonly nowIso: string;
 }
 
-/** What is written with a room that comes or goes, in the same transaction. */
+/** What is written with a room that goes, in the same transaction. */
 export type WithRoom = (tx: Sql, room: { readonly id: RoomId; readonly pk: RoomPk }) => Promise<void>;
 
 export interface Found {
@@ -50,33 +53,32 @@ export interface Found {
 }
 
 /** The room of this id, made with these fields if there was none. */
-export async function findOrCreateRoom(db: Sql, room: NewRoom, whenMade?: WithRoom): Promise<Found> {
-  if (whenMade === undefined) return makeUnlessThere(db, room);
-  return db.transaction(async (tx) => {
-    const found = await makeUnlessThere(tx, room);
-    if (found.isNew) await whenMade(tx, found.room);
-    return found;
-  });
-}
-
-async function makeUnlessThere(db: Sql, room: NewRoom): Promise<Found> {
+export async function findOrCreateRoom(db: Sql, room: NewRoom): Promise<Found> {
   const [found] = await findOrCreateRooms(db, [room]);
   return found!;
 }
 
-/** The rooms of these ids, which differ; one statement, so they are there afterwards whoever races. In any order. */
+/**
+ * The rooms of these ids, which differ, in any order; one statement, so they are there afterwards whoever races. Of those that it makes it tells: the
+ * outbox is to be nudged.
+ */
 export async function findOrCreateRooms(db: Sql, rooms: readonly NewRoom[]): Promise<Found[]> {
+  const wanted = JSON.stringify(rooms.map((room) => ({ ...room, events: eventsOfNew(room) })));
   const query = sql<RoomRow & { isNew: boolean }>`
-    with made as (
+    with wanted as (
+      select * from jsonb_to_recordset(${wanted}::jsonb) as room
+        (id text, "organizationId" text, "nowIso" timestamptz, metadata jsonb, "defaultAccesses" jsonb, "usersAccesses" jsonb, "groupsAccesses" jsonb, events jsonb)
+    ), made as (
       insert into rooms (id, organization_id, created_at, metadata, default_accesses, users_accesses, groups_accesses)
-      select id, "organizationId", "nowIso", metadata, "defaultAccesses", "usersAccesses", "groupsAccesses"
-        from jsonb_to_recordset(${JSON.stringify(rooms)}::jsonb) as wanted
-             (id text, "organizationId" text, "nowIso" timestamptz, metadata jsonb, "defaultAccesses" jsonb, "usersAccesses" jsonb, "groupsAccesses" jsonb)
+      select id, "organizationId", "nowIso", metadata, "defaultAccesses", "usersAccesses", "groupsAccesses" from wanted
        order by id                                      -- two such statements never wait for each other
       on conflict (id) do update set id = excluded.id   -- changes nothing; returns and locks the row that is there
       returning *, xmax = 0 as is_new                   -- a row just inserted has no xmax
     ), owned as (
       insert into actor_owner (stream) select pk from made where is_new
+    ), told as (${insertEvents(sql`
+      select event.type, event.payload || jsonb_build_object('roomPk', made.pk)
+        from made join wanted using (id), jsonb_to_recordset(wanted.events) as event (type text, payload jsonb) where is_new`)}
     )
     select ${COLUMNS}, is_new as "isNew" from made`;
   const rows = await db.query(named('rooms made', query));
@@ -91,14 +93,14 @@ export function findStampedRooms(db: Sql, roomIds: readonly RoomId[]): Promise<S
   return db.query(named('rooms stamped', query));
 }
 
-/** Saves the fields of those rooms that nobody has written to since they were read, nor holds at this moment; returns which. */
-export async function saveUnlessWrittenTo(db: Sql, rooms: readonly StampedRoom[]): Promise<Set<RoomPk>> {
+/** Saves the fields of those rooms that nobody has written to since they were read, nor holds at this moment; returns which, with their new stamps. */
+export async function saveUnlessWrittenTo(db: Sql, rooms: readonly StampedRoom[]): Promise<Map<RoomPk, string>> {
   const drafts = JSON.stringify(
     rooms.map(({ pk, stamp, metadata, defaultAccesses, usersAccesses, groupsAccesses }) => ({
       ...{ pk, stamp, metadata, defaultAccesses, usersAccesses, groupsAccesses },
     })),
   );
-  const query = sql<{ pk: RoomPk }>`
+  const query = sql<{ pk: RoomPk; stamp: string }>`
     with drafts as (
       select * from jsonb_to_recordset(${drafts}::jsonb) as draft
         (pk bigint, stamp text, metadata jsonb, "defaultAccesses" jsonb, "usersAccesses" jsonb, "groupsAccesses" jsonb)
@@ -108,9 +110,9 @@ export async function saveUnlessWrittenTo(db: Sql, rooms: readonly StampedRoom[]
     update rooms set metadata = locked.metadata, default_accesses = "defaultAccesses", users_accesses = "usersAccesses",
            groups_accesses = "groupsAccesses"
       from locked where rooms.pk = locked.pk
-    returning rooms.pk`;
+    returning rooms.pk, rooms.xmin::text as stamp`;
   const saved = await db.query(named('rooms saved', query));
-  return new Set(saved.map(({ pk }) => pk));
+  return new Map(saved.map(({ pk, stamp }) => [pk, stamp]));
 }
 
 /**
@@ -135,20 +137,18 @@ export async function upsertRoom(
     nowIso,
     fields,
     change,
-    whenMade,
   }: {
     id: RoomId;
     nowIso: string;
     fields: NewRoomFields | null;
     change: (room: RoomRow) => RoomFields;
-    whenMade?: WithRoom;
   },
 ): Promise<RoomRow> {
   const changed = await changeRoom(db, id, change);
   if (changed !== null) return changed;
   if (fields === null) throw missingKey('defaultAccesses'); // supplement 7, row 43
   return db.transaction(async (tx) => {
-    const { room, isNew } = await findOrCreateRoom(tx, { id, nowIso, ...fields }, whenMade);
+    const { room, isNew } = await findOrCreateRoom(tx, { id, nowIso, ...fields });
     return isNew ? room : saveFields(tx, room.pk, change(room)); // made by somebody else meanwhile; its row is locked now
   });
 }

@@ -19,7 +19,6 @@ import {
   renameRoom,
   roomOf,
   upsertRoom,
-  type WithRoom,
 } from './queries.ts';
 import {
   checkUpdate,
@@ -168,7 +167,10 @@ export const deleteRoomRoute = route({
   reply: empty(204),
   async handle({ params, afterCommit }, { db, rooms, nowMs, outbox, roomChanged }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
-    const gone = await deleteRoom(db, roomId, tellOf('room.deleted', isoFromMs(nowMs()), outbox));
+    const at = isoFromMs(nowMs());
+    const gone = await deleteRoom(db, roomId, (tx, { id, pk }) =>
+      outbox.add(tx, ...outboxRowsOf({ type: 'room.deleted', roomId: id, roomPk: pk, at })),
+    );
     if (gone === null) return;
     afterCommit(() => outbox.nudge());
     afterCommit(() => roomChanged(roomId));
@@ -208,7 +210,6 @@ export const upsertRoomRoute = route({
       id,
       nowIso,
       fields,
-      whenMade: tellOf('room.created', nowIso, outbox),
       change: (before) => fieldsAfter(before, body.update, 'update.'),
     });
     afterCommit(() => outbox.nudge());
@@ -274,8 +275,4 @@ export function roomRoutes(deps: RoomsDeps): BoundRoute[] {
     bindRoute(updateRoomIdRoute, deps),
     bindRoute(updateOrganizationRoute, deps),
   ];
-}
-
-function tellOf(type: 'room.created' | 'room.deleted', at: string, outbox: Outbox): WithRoom {
-  return (tx, { id, pk }) => outbox.add(tx, ...outboxRowsOf({ type, roomId: id, roomPk: pk, at }));
 }

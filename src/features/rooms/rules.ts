@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { valueAtKey } from '../../base/errors.ts';
 import { type Clause, parseQuery, type QueryFields } from '../../base/query/parser.ts';
 import { isStorableText } from '../../base/text.ts';
+import { outboxRowsOf } from '../../protocol/app-events.ts';
 import { checkName, DEFAULT_ORGANIZATION, NAME_LENGTHS } from '../../protocol/names.ts';
 import { checkScopes } from '../../protocol/permissions.ts';
 import type { RoomCreation, RoomFields, RoomUpdate, RoomUpsert } from './shapes.ts';
@@ -23,6 +24,11 @@ const BLANK: RoomFields = { metadata: {}, defaultAccesses: [], usersAccesses: {}
 
 export interface NewRoomFields extends RoomFields {
   readonly organizationId: string;
+}
+
+/** Rows for the outbox; whoever makes the room puts its `roomPk` into their payloads. */
+export function eventsOfNew({ id, nowIso }: { readonly id: string; readonly nowIso: string }): ReturnType<typeof outboxRowsOf> {
+  return outboxRowsOf({ type: 'room.created', roomId: id, roomPk: 0, at: nowIso });
 }
 
 /** The fields of a room to be made. @throws AppError UNPROCESSABLE_ENTITY naming the key, `within` before it. */

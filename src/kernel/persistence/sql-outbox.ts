@@ -21,6 +21,8 @@ const POLL_EVERY_MS = 5_000;
 const RETRY_MS_MAX = 300_000;
 /** Events of one pass; their rows stay locked until those of their type are done. */
 const PASS_MAX = 100;
+/** What is told of during a pass and so long after it goes together: a pass is five statements, however much it relays. */
+const BETWEEN_PASSES_MS = 20;
 
 export class SqlOutbox implements Outbox {
   readonly #deps: SqlOutboxDeps;
@@ -75,6 +77,7 @@ export class SqlOutbox implements Outbox {
   /** Relays until nothing is due. Never rejects: the next poll tries again. */
   async #relayAll(): Promise<void> {
     for (let seen = -1; seen !== this.#nudges; ) {
+      if (seen >= 0) await new Promise<void>((resolve) => this.#deps.clock.after(BETWEEN_PASSES_MS, resolve));
       seen = this.#nudges;
       while ((await this.#relaySome()) && !this.#isClosed);
     }
@@ -143,12 +146,15 @@ export class SqlOutbox implements Outbox {
   }
 }
 
+/** Part of a statement that writes an event for each row of `source`, which has its type and its payload. Whoever runs it nudges. */
+export function insertEvents(source: Query): Query {
+  return sql`insert into outbox (type, payload) ${source}`;
+}
+
 /** @param rows JSON of an array of type and payload; they get their ids in its order. */
 function addQuery(rows: string): Query {
-  const query = sql`
-    insert into outbox (type, payload)
-    select event.type, event.payload from jsonb_to_recordset(${rows}::jsonb) as event (type text, payload jsonb)`;
-  return named('outbox.add', query);
+  const source = sql`select event.type, event.payload from jsonb_to_recordset(${rows}::jsonb) as event (type text, payload jsonb)`;
+  return named('outbox.add', insertEvents(source));
 }
 
 function dueQuery(types: readonly string[]): Query<{ readonly id: number; readonly type: string }> {

@@ -51,14 +51,9 @@ export function makeApi(options: ApiOptions): HttpHandler {
   return async (request) => {
     const requestId = options.random.uuid();
     const exchange: Exchange = { request, requestId, effect: null };
-    const { status, headers, ...rest } = await answer(exchange, table, options).catch((error: unknown) =>
-      refusal(error, exchange, options),
-    );
-    return {
-      status,
-      headers: { ...corsHeaders(options.origins, request.headers), 'x-request-id': requestId, ...headers },
-      ...rest,
-    };
+    const response = await answer(exchange, table, options).catch((error: unknown) => refusal(error, exchange, options));
+    const headers = { ...corsHeaders(options.origins, request.headers), 'x-request-id': requestId };
+    return { ...response, headers: Object.assign(headers, response.headers) };
   };
 }
 
@@ -134,7 +129,7 @@ async function routed(exchange: Exchange, { plan, params }: Matched, options: Ap
   return runOnce(route, {
     request: key === null ? null : requestKeyOf(key, asked),
     answers: options.answers,
-    respond: async (means, db) => responseOf(route.reply, await route.run({ ...checked, ...means }, db)),
+    respond: async ({ once, afterCommit }, db) => responseOf(route.reply, await route.run({ ...checked, once, afterCommit }, db)),
   });
 }
 

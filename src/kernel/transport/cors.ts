@@ -10,9 +10,11 @@ const RESPONSE_HEADERS = 'X-LB-Warn, X-Request-Id, Retry-After';
 /** Browsers ask again after at most two hours. */
 const PREFLIGHT_SECONDS = 7_200;
 
+const FOR_ALL = { 'access-control-allow-origin': '*', 'access-control-expose-headers': RESPONSE_HEADERS } as const;
+
 /** Headers for every answer. */
-export function corsHeaders(origins: Origins, headers: HttpRequest['headers']): Record<string, string> {
-  if (origins === '*') return { 'access-control-allow-origin': '*', 'access-control-expose-headers': RESPONSE_HEADERS };
+export function corsHeaders(origins: Origins, headers: HttpRequest['headers']): Readonly<Record<string, string>> {
+  if (origins === '*') return FOR_ALL;
   const { origin } = headers;
   if (origin === undefined || !origins.includes(origin)) return { vary: 'origin' };
   return { vary: 'origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': RESPONSE_HEADERS };

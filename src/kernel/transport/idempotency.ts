@@ -94,7 +94,7 @@ export async function runOnce(
   const atOnce = async (once: Means['once']): Promise<HttpResponse> => {
     const running: (void | Promise<void>)[] = [];
     const response = await respond({ once, afterCommit: (task) => void running.push(task()) });
-    await Promise.all(running);
+    if (running.length > 0) await Promise.all(running);
     return response;
   };
   if (request === null) return atOnce({});

@@ -7,7 +7,6 @@ import { findRoom } from '../../../src/features/rooms/queries.ts';
 import { roomRoutes } from '../../../src/features/rooms/routes.ts';
 import type { Sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlOutbox } from '../../../src/kernel/persistence/sql-outbox.ts';
-import { outboxRowsOf } from '../../../src/protocol/app-events.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { aDoor, type Call, callerOf, type RecordingDoor, refused } from '../call.ts';
 
@@ -38,17 +37,7 @@ const partsOf = (over: Sql) => ({
   writer: aWriter(over),
   findRoom: (roomId: RoomId) => findRoom(over, roomId),
 });
-const aWriter = (over: Sql) =>
-  new RoomWriter({
-    db: over,
-    whenMade: (tx, rooms) =>
-      outboxOf(over).add(
-        tx,
-        ...rooms.flatMap(({ id, pk, createdAt }) =>
-          outboxRowsOf({ type: 'room.created', roomId: id, roomPk: pk, at: createdAt }),
-        ),
-      ),
-  });
+const aWriter = (over: Sql) => new RoomWriter({ db: over, clock: systemClock });
 
 const outboxOf = (over: Sql) => new SqlOutbox({ db: over, clock: systemClock, log: silentLog });
 const freshId = () => `room-${++made}`;
