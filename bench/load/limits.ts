@@ -98,15 +98,28 @@ async function longFrames(trial: Trial): Promise<Company> {
   };
 }
 
-/** As fast as they are answered; together more than may wait for the database. */
+/** All at once, each second: together more than may wait for the database. */
 async function largeWrites(trial: Trial): Promise<Company> {
   const { writers, bytes } = LIMITS.writes;
   await trial.server.openRoom(trial.address, 'writes');
   const body = JSON.stringify([{ op: 'add', path: '/large', value: 'x'.repeat(bytes) }]);
   await ask(trial, 'POST', '/v2/rooms/writes/storage', JSON.stringify(documentOf(10)));
-  return asking(writers, (_, refuse) =>
-    ask(trial, 'PATCH', '/v2/rooms/writes/storage/json-patch', body).then((status) => status === 429 && refuse()),
-  );
+  let refused = 0;
+  const write = async (): Promise<void> => {
+    if ((await ask(trial, 'PATCH', '/v2/rooms/writes/storage/json-patch', body)) === 429) refused += 1;
+  };
+  const stopWriting = startPace({
+    senders: 1,
+    perSecond: 1,
+    send: () => void Promise.all(Array.from({ length: writers }, write)),
+  });
+  return {
+    refused: () => refused,
+    stop() {
+      stopWriting();
+      return [];
+    },
+  };
 }
 
 /** A large document that changes before it is read, so that nobody can answer from what was made before; until the server sheds reads. */
@@ -142,7 +155,7 @@ function asking(
       await work(asker, () => {
         refused += 1;
       });
-      if (refused > before) await sleep(LIMITS.retryAfterMs);
+      if (refused > before) await sleep(LIMITS.retryAfterMs * (1 + Math.random())); // not all at once
     }
   };
   const all = eachOf(askers, askers, goOn);
