@@ -113,6 +113,18 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
       expect(seen).toEqual(['first 1', 'first 2', 'first 3', 'second 1', 'second 2', 'second 3']);
     });
 
+    test('[OB9] while its consumer works, an event is in the outbox, to be looked at', async () => {
+      const { db, aWorker, untilEmpty } = await open();
+      const seen: unknown[] = [];
+      const outbox = await aWorker({
+        'room.made': eachOf(async ({ id }, tx) => seen.push(await tx.query(sql`select id from outbox where id = ${id}`))),
+      });
+      await outbox.add(db, { type: 'room.made', payload: {} }, { type: 'room.made', payload: {} });
+      outbox.nudge();
+      await untilEmpty();
+      expect(seen).toEqual([[{ id: expect.any(Number) }], [{ id: expect.any(Number) }]]);
+    });
+
     test('[OB8] what a consumer writes to the outbox is relayed too, without being told of, and so is more than fits one pass', async () => {
       const { db, aWorker, untilEmpty } = await open();
       const seen: unknown[] = [];

@@ -21,7 +21,7 @@ const POLL_EVERY_MS = 5_000;
 const RETRY_MS_MAX = 300_000;
 /** Events of one pass; their rows stay locked until those of their type are done. */
 const PASS_MAX = 100;
-/** What is told of during a pass and so long after it goes together: a pass is five statements, however much it relays. */
+/** What is told of during a pass and so long after it goes together: a pass is six statements, however much it relays. */
 const BETWEEN_PASSES_MS = 20;
 
 export class SqlOutbox implements Outbox {
@@ -125,13 +125,11 @@ export class SqlOutbox implements Outbox {
 
   #relayTogether(ids: readonly number[], consumer: OutboxConsumer): Promise<number> {
     return this.#deps.db.transaction(async (tx) => {
-      const taken = new Map((await tx.query(takeQuery(ids))).map((event) => [event.id, event]));
-      if (taken.size > 0)
-        await consumer(
-          ids.flatMap((id) => taken.get(id) ?? []),
-          tx,
-        );
-      return taken.size;
+      const events = await tx.query(takeQuery(ids));
+      if (events.length === 0) return 0;
+      await consumer(events, tx);
+      await tx.query(removeQuery(events.map(({ id }) => id)));
+      return events.length;
     });
   }
 
@@ -165,13 +163,18 @@ function dueQuery(types: readonly string[]): Query<{ readonly id: number; readon
   );
 }
 
-/** Removes the rows and returns them, in any order; if the transaction fails they are there again. Others who relay meanwhile pass them by. */
+/** The rows stay locked until the transaction ends, and stay there while the consumer works, which may look at them; other relays pass them by. */
 function takeQuery(ids: readonly number[]): Query<OutboxEvent> {
   const query = sql<OutboxEvent>`
-    delete from outbox where id = any(array(
-      select id from outbox where id = any(${ids}::bigint[]) and due_at <= now() for update skip locked))
-    returning id, type, payload`;
+    select id, type, payload from outbox
+     where id = any(${ids}::bigint[]) and due_at <= now()
+     order by due_at, id
+       for update skip locked`;
   return named('outbox.take', query);
+}
+
+function removeQuery(ids: readonly number[]): Query {
+  return named('outbox.remove', sql`delete from outbox where id = any(${ids}::bigint[])`);
 }
 
 /** 1 s, 2 s, 4 s … 5 min. */
