@@ -3,7 +3,8 @@
  * here, once, from the facts of the refusal.
  *
  * Statuses and codes: contract "Errors", supplement 1.8 and 7. Close codes: protocol 3.4 (4000–4099 stop the
- * SDK for good, 41xx makes it authenticate again, 42xx makes it retry slowly, 1013 asks for a later try).
+ * SDK for good, 41xx makes it authenticate again; after 42xx and 1013 it waits 2 s, then 30 s and more, which suits who asks too much of
+ * us; after 1012 it is back within 10 s, which suits what is away for a moment).
  */
 
 export type Facts = Readonly<Record<string, unknown>>;
@@ -336,14 +337,14 @@ export const ERRORS = {
   },
   DATABASE_UNAVAILABLE: {
     status: 503,
-    close: 1013,
+    close: 1012,
     retry: true,
     message: () => 'The database does not answer at the moment; nothing of this request is confirmed.',
     suggestion: 'Send the request again after the seconds in Retry-After.',
   },
   BLOBS_UNAVAILABLE: {
     status: 503,
-    close: 1013,
+    close: 1012,
     retry: true,
     message: () => 'The store of files and large snapshots does not answer at the moment; nothing of this request is confirmed.',
     suggestion: 'Send the request again after the seconds in Retry-After.',
@@ -357,14 +358,14 @@ export const ERRORS = {
   },
   WORKER_UNREACHABLE: {
     status: 503,
-    close: 1013,
+    close: 1012,
     retry: true,
     message: () => 'The worker that serves this room cannot be reached; nothing was done.',
     suggestion: 'Send the request again after the seconds in Retry-After.',
   },
   OUTCOME_UNKNOWN: {
     status: 503,
-    close: 1013,
+    close: 1012,
     retry: true,
     message: () => 'The worker that serves this room did not answer; the request may have had its effect.',
     suggestion: 'Send the request again with the same Idempotency-Key: its effect then happens once.',

@@ -140,6 +140,7 @@ export class History {
         this.shown.set(id, who.client);
         this.#write({ kind: 'shown', at: this.nowMs(), id, to: who.client });
       },
+      lostSocket: (code, reason) => this.note({ ...who, lostSocket: code, reason }),
       saw: (ids, askedMs) => this.read({ ...who, parts: ['list', 'map', 'text'], t0: askedMs - this.#startMs, ids }),
     };
   }

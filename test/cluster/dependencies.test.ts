@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { aClusterOfProcesses } from '../support/cluster-processes.ts';
 import { type Answer, ask } from '../support/e2e/rest.ts';
-import { enter, listen, rootOf, storageOf, type Visitor } from '../support/e2e/sdk-client.ts';
+import { enter, listen, rootOf, storageOf, type Visitor, visit } from '../support/e2e/sdk-client.ts';
 import { freshRoomId } from '../support/e2e/server.ts';
 import { until } from '../support/e2e/until.ts';
 
@@ -115,6 +115,19 @@ test('[TO7] the rooms of a worker that alone has lost Postgres move to others, a
   expect(statuses.flat()).toEqual([]);
   cluster.database(owner).heal();
 }, 90_000);
+
+test('[TO9] who comes while Postgres is away is let in soon after it is back: it is closed with a code that has no long pause behind it', async () => {
+  const { roomId } = await aRoom('came-too-early');
+  for (const seat of SEATS) {
+    cluster.database(seat).refuse();
+    cluster.database(seat).cut();
+  }
+  const zoe = visit(cluster.server(0), { roomId, userId: 'zoe' });
+  await until('zoe was turned away three times', () => zoe.network.closeCodes.length >= 3, LONG);
+  expect(new Set(zoe.network.closeCodes)).toEqual(new Set([1012]));
+  for (const seat of SEATS) cluster.database(seat).heal();
+  await until('zoe is in', () => zoe.room.getStatus() === 'connected', LONG);
+}, 60_000);
 
 const there = (owner: number): number => SEATS.findLast((seat) => seat !== owner)!;
 

@@ -15,6 +15,7 @@ export interface LinkOptions {
   readonly onOpen?: () => void;
   readonly onUp?: (frame: unknown) => void;
   readonly onDown?: (frame: unknown) => void;
+  readonly onLost?: ((code: number, reason: string) => void) | undefined;
 }
 
 /** One socket of the link, seen from the link. */
@@ -67,6 +68,7 @@ export class Link {
         if (event === 'open') options.onOpen?.();
         if (event !== 'message' && event !== 'close') return emit();
         if (event === 'close') {
+          options.onLost?.(details[0] as number, String(details[1]));
           this.up.clear();
           this.#end = emit;
           if (this.#isDeaf) this.#tellEnd();

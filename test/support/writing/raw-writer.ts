@@ -97,7 +97,8 @@ export class RawWriter implements Writer {
       this.#heardMs = performance.now();
       for (const message of asMessages(String(data))) this.#hear(message);
     });
-    socket.on('close', () => {
+    socket.on('close', (code, reason) => {
+      this.#deps.ledger.lostSocket?.(code, String(reason));
       this.#forget();
       if (!this.#isOver) setTimeout(() => this.#isOver || this.#connect(), RECONNECT_MS);
     });

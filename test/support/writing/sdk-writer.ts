@@ -1,12 +1,10 @@
 /** The SDK as a writer into Storage: it does not tell of single acks, but of the moments when nothing is left to be acknowledged. */
 import { createClient, type LiveList, type LiveMap, type LiveObject, type LiveText, type Room } from '@liveblocks/client';
-import { WebSocket } from 'ws';
 import { accessTokenFor } from '../e2e/tokens.ts';
 import { until } from '../e2e/until.ts';
 import { mark } from './place.ts';
-import type { Writer, WriterDeps } from './writers.ts';
-
-const SETTLE_TIMEOUT_MS = 30_000;
+import { toldWebSocket } from './told-web-socket.ts';
+import { SDK_SETTLE_MS_MAX, type Writer, type WriterDeps } from './writers.ts';
 
 /** Pushes onto the list, sets keys of the map, types into the LiveText; whenever the SDK says "synchronized", all before it is acknowledged. */
 export class SdkWriter implements Writer {
@@ -23,7 +21,7 @@ export class SdkWriter implements Writer {
     const client = createClient({
       baseUrl: deps.server.url,
       throttle: 16,
-      polyfills: { WebSocket: WebSocket as any, fetch },
+      polyfills: { WebSocket: toldWebSocket(deps.ledger) as any, fetch },
       authEndpoint: async () => ({ token }),
     });
     const { room, leave } = client.enterRoom(deps.roomId, { initialPresence: {}, initialStorage: {} } as any);
@@ -49,7 +47,7 @@ export class SdkWriter implements Writer {
   }
 
   async settle(): Promise<void> {
-    await until('the SDK is synchronized', () => this.#isSaved, { timeoutMs: SETTLE_TIMEOUT_MS });
+    await until('the SDK is synchronized', () => this.#isSaved, { timeoutMs: SDK_SETTLE_MS_MAX });
     this.#acknowledge();
   }
 

@@ -15,6 +15,8 @@ export interface WriteLog {
   shown(id: string): void;
   /** A snapshot that was asked for at `askedMs`, of `performance.now`, held these. */
   saw?(ids: readonly string[], askedMs: number): void;
+  /** A socket of the writer has ended, or did not come to be. */
+  lostSocket?(code: number, reason: string): void;
 }
 
 export interface Writer {
@@ -32,6 +34,9 @@ export interface WriterDeps {
   /** Ids of the calls to come; never the same twice. */
   readonly nextId: (kind: string) => string;
 }
+
+/** Longer than the pause the SDK makes when it was told twice in a row to try again later: 30 s (protocol 3.4). */
+export const SDK_SETTLE_MS_MAX = 50_000;
 
 /** Longest time between two writes of one writer. */
 const PAUSE_MS_MAX = 25;

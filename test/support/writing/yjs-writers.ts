@@ -6,7 +6,6 @@
 import { createHash } from 'node:crypto';
 import { createClient } from '@liveblocks/client';
 import { getYjsProviderForRoom } from '@liveblocks/yjs';
-import { WebSocket } from 'ws';
 import { WebsocketProvider } from 'y-websocket';
 import * as Y from 'yjs';
 import { Dice } from '../../fuzz/dice.ts';
@@ -16,7 +15,8 @@ import { ask, roomPath } from '../e2e/rest.ts';
 import { accessTokenFor } from '../e2e/tokens.ts';
 import { until } from '../e2e/until.ts';
 import { contentOf, mark, marksIn } from './place.ts';
-import type { Writer, WriterDeps } from './writers.ts';
+import { toldWebSocket } from './told-web-socket.ts';
+import { SDK_SETTLE_MS_MAX, type Writer, type WriterDeps } from './writers.ts';
 
 const SETTLE_TIMEOUT_MS = 30_000;
 const BURST_MS = 150;
@@ -74,7 +74,12 @@ export class SdkTypist extends Typist {
 
   private constructor(deps: WriterDeps, token: string) {
     super(deps, 'ydocSdk');
-    const link = new Link({ dice: new Dice(1), delayMsMax: 0, onDown: (frame) => this.#hear(frame) });
+    const link = new Link({
+      dice: new Dice(1),
+      delayMsMax: 0,
+      onDown: (frame) => this.#hear(frame),
+      onLost: deps.ledger.lostSocket,
+    });
     const client = createClient({
       baseUrl: deps.server.url,
       throttle: 16,
@@ -98,7 +103,7 @@ export class SdkTypist extends Typist {
   }
 
   async settle(): Promise<void> {
-    await until('the SDK provider says synchronized', this.#isSynchronized, { timeoutMs: SETTLE_TIMEOUT_MS });
+    await until('the SDK provider says synchronized', this.#isSynchronized, { timeoutMs: SDK_SETTLE_MS_MAX });
     await until('its document is stored', () => this.isStored()).catch(() => undefined);
     this.acknowledgeAll();
   }
@@ -128,7 +133,7 @@ export class PlainTypist extends Typist {
     super(deps, 'ydocPlain');
     this.#provider = new WebsocketProvider(`${deps.server.socketUrl}/yjs`, encodeURIComponent(deps.roomId), this.doc, {
       params: { token },
-      WebSocketPolyfill: WebSocket as never,
+      WebSocketPolyfill: toldWebSocket(deps.ledger) as never,
       disableBc: true,
       maxBackoffTime: 300,
     });
