@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { findSupervisor } from './adapters/child-workers.ts';
+import { spareTheOnlyCore } from './adapters/one-core.ts';
 import { EXIT, helpText, readCommandLine } from './app/command-line.ts';
 import { endWith } from './app/end-with.ts';
 import { type Log, makeLog } from './base/observe.ts';
@@ -40,6 +41,7 @@ async function become(settings: Settings, { log, link }: { log: Log; link: Super
     if (sentence !== null) endWith(sentence);
     process.exit(code);
   }
+  spareTheOnlyCore();
   const { work } = await import('./app/worker-process.ts');
   await work(settings, { log, link });
 }

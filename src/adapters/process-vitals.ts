@@ -19,7 +19,7 @@ export interface WatchedProcess {
   strain(): Strain;
 }
 
-const RESOLUTION_MS = 20;
+const RESOLUTION_MS = 50;
 const NANOSECONDS = 1e9;
 
 /** Begins to watch, until the process ends. */

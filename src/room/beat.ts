@@ -5,7 +5,7 @@
 import type { Clock } from '../base/clock.ts';
 
 /** How long a Yjs update that nobody waits for may stay out of the journal; those who see it at once hold it, too. */
-const EVERY_MS = 50;
+const EVERY_MS = 100;
 
 export class Beat {
   readonly #clock: Clock;

@@ -150,6 +150,7 @@ export class RoomActor implements Actor<Command> {
   tell(command: Command): void {
     try {
       this.#perform(this.#decide(command), null);
+      if (isFarewell(command)) this.#pending.append(); // they take along the copy that could bring it back
     } catch (error) {
       if (!(error instanceof AppError))
         this.#deps.log.error({ err: error, roomId: this.#room.id, command: command.type }, 'decision failed');
@@ -388,6 +389,10 @@ export class RoomActor implements Actor<Command> {
       this.#when('durable', this.#room.version, { release: () => resolve(true), refuse: () => resolve(false) }),
     );
   }
+}
+
+function isFarewell({ type }: Command): boolean {
+  return type === 'session.leave' || type === 'sessions.depart';
 }
 
 function asRefusal(error: unknown): AppError {

@@ -262,13 +262,13 @@ test('[YH1] the hash that SDK clients take for "saved" comes once for a burst, a
   );
 });
 
-test('[GA20] what nobody waits for is appended with the next beat, 50 ms later; as soon as somebody waits, at once', async () => {
+test('[GA20] what nobody waits for is appended with the next beat, 100 ms later; as soon as somebody waits, at once', async () => {
   const { actor, clock, appends } = withPeople(anActor());
   const doc = new Y.Doc();
   doc.on('update', (update: Uint8Array) => actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update }));
   const type = (letter: string): void => doc.getText('t').insert(0, letter);
   for (const letter of 'abc') type(letter);
-  clock.advance(49);
+  clock.advance(99);
   expect(appends).toEqual([]);
   clock.advance(1);
   expect(appends.map(({ entry }) => [entry.version, entry.count])).toEqual([[3, 3]]);
@@ -291,6 +291,16 @@ test('[GA20] what is much is appended at once, and a room that stops writes what
   void actor.stop();
   await settled();
   expect(appends).toHaveLength(2);
+});
+
+test('[GA21] what somebody typed who leaves is appended at once', async () => {
+  const { actor, appends } = withPeople(anActor());
+  const doc = new Y.Doc();
+  doc.on('update', (update: Uint8Array) => actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update }));
+  doc.getText('t').insert(0, 'last words');
+  expect(appends).toEqual([]);
+  actor.tell({ type: 'session.leave', sessionId: id('ann') });
+  expect(appends.map(({ entry }) => [entry.version, entry.count])).toEqual([[1, 1]]);
 });
 
 test('[GA8] a room that was deleted or renamed is forgotten at once: its successor of the same name starts from the database', async () => {
