@@ -5,7 +5,7 @@
  */
 import Type from 'typebox';
 import { bench, describe } from 'vitest';
-import { systemRandom } from '../../src/base/clock.ts';
+import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { makeApi } from '../../src/kernel/transport/api.ts';
 import { makeAuthenticate } from '../../src/kernel/transport/principal.ts';
@@ -33,6 +33,7 @@ const others = Array.from({ length: 60 }, (_, number) =>
   ),
 );
 const api = makeApi({
+  clock: systemClock,
   routes: [
     bindRoute(
       route({

@@ -134,6 +134,7 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
     authorize: (principal, need, params) => authorize(principal, need, { params, findRoom }),
     answers: new SqlAnswers({ db, log }),
     jsonLimits: { bytesMax: settings.BODY_BYTES_MAX, depthMax: JSON_DEPTH_MAX, keysMax: JSON_KEYS_MAX },
+    clock: systemClock,
     origins: '*',
     log,
     random: systemRandom,

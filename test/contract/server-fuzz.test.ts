@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { expect, test, vi } from 'vitest';
 import { makeNodeServer } from '../../src/adapters/node-server.ts';
 import { loadUws } from '../../src/adapters/uws-server.ts';
-import { systemRandom } from '../../src/base/clock.ts';
+import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { makeApi } from '../../src/kernel/transport/api.ts';
 import { makeAuthenticate } from '../../src/kernel/transport/principal.ts';
@@ -119,6 +119,7 @@ test.each([
     const below = seeded(seed);
     const log = { ...silentLog, error: vi.fn() };
     const http = makeApi({
+      clock: systemClock,
       routes: [createRoom],
       info: { title: 'Test', version: '1', description: '' },
       authenticate: makeAuthenticate({ secretKey: 'sk_1', publicKey: 'pk_1', verifyToken: async () => ({}) }),

@@ -1,5 +1,5 @@
 /** Routes called as a client would call them, through the real matching, authentication and validation; only the socket is missing. */
-import { systemRandom } from '../../src/base/clock.ts';
+import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { AppError } from '../../src/base/errors.ts';
 import type { RoomId } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
@@ -31,6 +31,7 @@ export type Call = (methodAndPath: string, sent?: Sent) => Promise<Answer>;
 
 export function callerOf(routes: readonly BoundRoute[]): Call {
   const api = makeApi({
+    clock: systemClock,
     routes,
     info: { title: 'Test', version: '0', description: '' },
     authenticate: makeAuthenticate({

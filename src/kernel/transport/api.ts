@@ -5,13 +5,14 @@
  * the route's own business (supplement 7).
  */
 
-import type { Random } from '../../base/clock.ts';
+import type { Clock, Random } from '../../base/clock.ts';
 import { AppError, errorBody } from '../../base/errors.ts';
 import type { Log } from '../../base/observe.ts';
+import { OnePerTurn } from '../../base/one-per-turn.ts';
 import { noTracer, type Tracer } from '../../base/trace.ts';
 import type { SqlAnswers } from '../persistence/sql-answers.ts';
 import { aboutRoutes } from './about.ts';
-import { makeBodyReader, type ReadBody } from './body.ts';
+import { type BodyRules, makeBodyReader, type ReadBody } from './body.ts';
 import { corsHeaders, type Origins, PREFLIGHT_HEADERS } from './cors.ts';
 import { keyOf, outcomeOf, recorded, requestKeyOf, runOnce } from './idempotency.ts';
 import type { ApiInfo } from './openapi.ts';
@@ -31,6 +32,7 @@ export interface ApiOptions {
   /** Where answers of routes that write to the database are kept for requests that come again. Without it those take no Idempotency-Key. */
   readonly answers?: SqlAnswers;
   readonly jsonLimits: JsonLimits;
+  readonly clock: Pick<Clock, 'soon'>;
   readonly origins: Origins;
   readonly log: Log;
   readonly random: Random;
@@ -44,8 +46,9 @@ export interface ApiOptions {
 /** Never rejects. Every answer carries `X-Request-Id`; of an error on our side it is the id in message and log. */
 export function makeApi(options: ApiOptions): HttpHandler {
   const table = new RouteTable<Plan>();
+  const rules: BodyRules = { limits: options.jsonLimits, largeOnes: new OnePerTurn(options.clock) };
   for (const route of [...options.routes, ...aboutRoutes(options)]) {
-    const plan = planOf(route, options.jsonLimits);
+    const plan = planOf(route, rules);
     for (const path of [route.path, ...(route.aliases ?? [])]) table.add(route.method, path, plan);
   }
   return async (request) => {
@@ -72,12 +75,12 @@ interface Plan {
   readonly body: ReadBody;
 }
 
-function planOf(route: BoundRoute, jsonLimits: JsonLimits): Plan {
+function planOf(route: BoundRoute, rules: BodyRules): Plan {
   return {
     route,
     params: route.params === undefined ? () => ({}) : both(makeParamsReader(route.params), makeCheck(route.params, 'The path')),
     query: route.query === undefined ? () => ({}) : both(makeQueryReader(route.query), makeCheck(route.query, 'The query')),
-    body: makeBodyReader(route.body, jsonLimits),
+    body: makeBodyReader(route.body, rules),
   };
 }
 

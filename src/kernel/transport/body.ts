@@ -2,6 +2,7 @@
 import type { TSchema } from 'typebox';
 import { AppError, missingKey } from '../../base/errors.ts';
 import type { Json } from '../../base/json.ts';
+import type { OnePerTurn } from '../../base/one-per-turn.ts';
 import { parseForm, takesForm } from './form-body.ts';
 import { parseJson } from './json-body.ts';
 import type { BodySpec, JsonLimits } from './route.ts';
@@ -28,16 +29,25 @@ const FORM_TYPE: ValueType = {
 };
 const BYTES_TYPE = 'application/octet-stream';
 
-export function makeBodyReader(spec: BodySpec | undefined, defaults: JsonLimits): ReadBody {
+/** To parse and decide a body above this takes a millisecond and more: the next one has to wait for its turn. */
+const LARGE_BYTES = 16 * 1024;
+
+export interface BodyRules {
+  readonly limits: JsonLimits;
+  /** Shared by all routes of a server. */
+  readonly largeOnes: OnePerTurn;
+}
+
+export function makeBodyReader(spec: BodySpec | undefined, rules: BodyRules): ReadBody {
   if (spec === undefined) return async () => undefined;
-  if (!('kind' in spec)) return valueReader(spec, defaults);
+  if (!('kind' in spec)) return valueReader(spec, rules);
   switch (spec.kind) {
     case 'json':
-      return valueReader(spec.schema, { ...defaults, ...spec.limits });
+      return valueReader(spec.schema, { ...rules, limits: { ...rules.limits, ...spec.limits } });
     case 'bytes':
       return async (request) => {
         requireBytes(request);
-        return request.body(spec.bytesMax);
+        return wholeBody(request, spec.bytesMax, rules);
       };
     case 'stream':
       return async (request) => {
@@ -49,7 +59,14 @@ export function makeBodyReader(spec: BodySpec | undefined, defaults: JsonLimits)
   }
 }
 
-function valueReader(schema: TSchema, limits: JsonLimits): ReadBody {
+async function wholeBody(request: HttpRequest, bytesMax: number, { largeOnes }: BodyRules): Promise<Uint8Array> {
+  const bytes = await request.body(bytesMax);
+  if (bytes.byteLength > LARGE_BYTES) await largeOnes.wait();
+  return bytes;
+}
+
+function valueReader(schema: TSchema, rules: BodyRules): ReadBody {
+  const { limits } = rules;
   const check = makeCheck(schema, 'The body');
   const { required, default: whenAbsent } = schema as { required?: readonly string[]; default?: unknown };
   const types = takesForm(schema) ? [JSON_TYPE, FORM_TYPE] : [JSON_TYPE];
@@ -57,7 +74,7 @@ function valueReader(schema: TSchema, limits: JsonLimits): ReadBody {
     const contentType = contentTypeOf(request);
     const type = types.find(({ pattern }) => pattern.test(contentType));
     if (type === undefined) throw unsupported(contentType, types.map(({ name }) => name).join(' or '));
-    const bytes = await request.body(limits.bytesMax);
+    const bytes = await wholeBody(request, limits.bytesMax, rules);
     if (bytes.byteLength === 0) {
       if (whenAbsent !== undefined) return whenAbsent;
       throw required?.[0] === undefined

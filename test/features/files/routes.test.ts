@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
-import { systemRandom } from '../../../src/base/clock.ts';
+import { systemClock, systemRandom } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { fileRoutes } from '../../../src/features/files/routes.ts';
@@ -41,6 +41,7 @@ beforeEach(async () => {
 function apiOn(over: Sql = db): HttpHandler {
   const deps = { blobs, rooms: door, bytesMax: FILE_BYTES_MAX, nowMs: () => NOW_MS, log: silentLog };
   return makeApi({
+    clock: systemClock,
     routes: fileRoutes({ ...deps, db: over, newId: () => `made-${process.pid}-${++ids}` }),
     info: { title: 'Test', version: '0', description: '' },
     authenticate: makeAuthenticate({

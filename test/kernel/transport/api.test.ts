@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { expect, test, vi } from 'vitest';
-import { systemRandom } from '../../../src/base/clock.ts';
+import { systemClock, systemRandom } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { type ApiOptions, makeApi } from '../../../src/kernel/transport/api.ts';
@@ -140,6 +140,7 @@ const routes = [
 ];
 
 const defaults: ApiOptions = {
+  clock: systemClock,
   routes,
   info: { title: 'Test', version: '1', description: '' },
   authenticate: makeAuthenticate({ secretKey: 'sk_1', publicKey: 'pk_1', verifyToken: async (token) => ({ token }) }),
@@ -328,6 +329,25 @@ test('[OV5] while reads are refused, they are before anything else; writes, and 
   expect((await call(strained, 'HEAD /v2/rooms/room', { headers: secret })).status).toBe(503);
   expect((await call(strained, 'POST /v2/rooms', { headers: secret, body: { id: 'a' } })).status).toBe(200);
   expect((await call(strained, 'GET /openapi.json')).status).toBe(200);
+});
+
+test('[OV7] of large bodies one is looked at in each turn of the event loop; what is small does not wait for them', async () => {
+  const turns: (() => void)[] = [];
+  const clock = { soon: (task: () => void) => void turns.push(task) };
+  const busy = makeApi({ ...defaults, clock, jsonLimits: { ...defaults.jsonLimits, bytesMax: 100_000 } });
+  const answered: string[] = [];
+  const post = (name: string, characters: number): Promise<unknown> =>
+    call(busy, 'POST /v2/rooms', { headers: secret, body: { id: name.padEnd(characters, '.') } }).then(() => answered.push(name));
+  const all = ['a', 'b', 'c'].map((name) => post(name, 20_000));
+  await post('small', 10_000);
+  expect(answered).toEqual(['small']);
+  for (const each of all) {
+    turns.shift()!();
+    await each;
+    expect(turns.length).toBeLessThanOrEqual(1);
+  }
+  expect(answered).toEqual(['small', 'a', 'b', 'c']);
+  expect(turns).toEqual([]);
 });
 
 test('[RT24] a refusal has its status and the Error form; only what a retry may help says when', async () => {

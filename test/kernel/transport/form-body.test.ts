@@ -1,6 +1,8 @@
 import Type from 'typebox';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
+import { OnePerTurn } from '../../../src/base/one-per-turn.ts';
 import { makeBodyReader } from '../../../src/kernel/transport/body.ts';
 import type { HttpRequest } from '../../../src/kernel/transport/server.ts';
 
@@ -29,7 +31,7 @@ async function read(
 ): Promise<unknown> {
   const request = { headers: { 'content-type': contentType }, body: async () => Buffer.from(body) } as unknown as HttpRequest;
   try {
-    return await makeBodyReader(schema, LIMITS)(request);
+    return await makeBodyReader(schema, { limits: LIMITS, largeOnes: new OnePerTurn(systemClock) })(request);
   } catch (error) {
     if (error instanceof AppError) return `${error.status} ${error.message}`;
     throw error;

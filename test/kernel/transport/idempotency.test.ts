@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { systemRandom } from '../../../src/base/clock.ts';
+import { systemClock, systemRandom } from '../../../src/base/clock.ts';
 import { AppError, type ErrorCode } from '../../../src/base/errors.ts';
 import type { RequestKey } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
@@ -104,6 +104,7 @@ const routes = [
 ];
 const INFO = { title: 'Test', version: '0', description: '' };
 const api = makeApi({
+  clock: systemClock,
   routes,
   info: INFO,
   authenticate: makeAuthenticate({ secretKey: 'sk_test', publicKey: 'pk_test', verifyToken: async (token) => ({ uid: token }) }),
