@@ -6,6 +6,7 @@
 import type { Case, Outcome, Trial } from '../case.ts';
 import { ACK_LATENCY } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
+import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { rawUws } from '../servers/raw-uws.ts';
 import { Crowd } from './crowd.ts';
 import { JointLedger } from './joint-ledger.ts';
@@ -26,7 +27,7 @@ export const ackLatency: Case = {
   name: 'ack-latency',
   question: 'How long does a client wait until its Storage op is in Postgres, at a rate that many rooms make together?',
   unit: 'ops',
-  subjects: [atrium],
+  subjects: [atrium, atriumCluster],
   peers: [rawUws],
   variants: ACK_LATENCY.perSecond.map((perSecond) => ({
     name: nameOf(perSecond),

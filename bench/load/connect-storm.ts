@@ -5,6 +5,7 @@
 import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
 import { STORM } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
+import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { hocuspocus } from '../servers/hocuspocus.ts';
 import { rawUws } from '../servers/raw-uws.ts';
 import { vendorDev } from '../servers/vendor-dev.ts';
@@ -20,7 +21,7 @@ export const connectStorm: Case = {
   name: 'connect-storm',
   question: 'How fast do connections get in that all come at once?',
   unit: 'connections',
-  subjects: [atrium],
+  subjects: [atrium, atriumCluster],
   peers: [rawUws, yWebsocket, hocuspocus, vendorDev],
   variants: [{ name: NAME, load: comeAtOnce }],
   metrics: ['perSecond', 'p50Ms', 'p99Ms', 'cpuPerMillion', 'completeness', 'loadBusy', 'othersBusy'],

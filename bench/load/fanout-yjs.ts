@@ -30,7 +30,6 @@ export const fanoutYjs: Case = {
   variants: FANOUT_YJS.map((typing) => ({
     name: nameOf(typing),
     load: (trial) => talkInRoom(trial, talkOf(typing)),
-    notFor: nameOf(typing) === middle ? [] : [atriumCluster.name],
   })),
   metrics: ['cpuPerMillion', 'helperCpuPerMillion', 'p50Ms', 'p99Ms', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [

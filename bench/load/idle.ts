@@ -7,6 +7,7 @@ import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
 import { IDLE } from '../config.ts';
 import { settledKb } from '../memory.ts';
 import { atrium } from '../servers/atrium.ts';
+import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { hocuspocus } from '../servers/hocuspocus.ts';
 import { rawUws } from '../servers/raw-uws.ts';
 import { vendorDev } from '../servers/vendor-dev.ts';
@@ -24,7 +25,7 @@ export const idle: Case = {
   name: 'idle',
   question: 'What does a connection cost that does nothing?',
   unit: 'connections',
-  subjects: [atrium],
+  subjects: [atrium, atriumCluster],
   peers: [rawUws, yWebsocket, hocuspocus, vendorDev],
   variants: [{ name: NAME, load: holdStill }],
   metrics: ['kbPerConnection', 'completeness'],

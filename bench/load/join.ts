@@ -8,6 +8,7 @@ import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
 import { IDLE_ROOM_SECONDS, JOIN, ROOM_GONE_MS_MAX } from '../config.ts';
 import { percentile } from '../metrics.ts';
 import { atrium, atriumWith } from '../servers/atrium.ts';
+import { atriumCluster, atriumClusterWith } from '../servers/atrium-cluster.ts';
 import { hocuspocus } from '../servers/hocuspocus.ts';
 import { rawUwsWithDocuments } from '../servers/raw-uws.ts';
 import type { Address } from '../servers/server.ts';
@@ -27,7 +28,7 @@ export const joinWarm: Case = {
   name: 'join',
   question: 'How long until somebody who enters has a large document, and what does it cost the server?',
   unit: 'joins',
-  subjects: [atrium],
+  subjects: [atrium, atriumCluster],
   peers: [rawUwsWithDocuments, yWebsocket, hocuspocus, vendorDev],
   variants: [{ name: WARM, load: (trial) => joinAgain(trial, typedDocument(JOIN.documentBytes)) }],
   metrics: METRICS,
@@ -43,12 +44,14 @@ export const joinWarm: Case = {
   ],
 };
 
+const SLEEPY = { IDLE_ROOM_SECONDS: String(IDLE_ROOM_SECONDS) };
+
 /** Only of servers that put rooms to sleep; the relay's figure beside it is that of memory. */
 export const joinCold: Case = {
   name: 'join-cold',
   question: 'And when nobody was there for a while, so that the room has to be read first?',
   unit: 'joins',
-  subjects: [atriumWith({ IDLE_ROOM_SECONDS: String(IDLE_ROOM_SECONDS) })],
+  subjects: [atriumWith(SLEEPY), atriumClusterWith(SLEEPY)],
   peers: [rawUwsWithDocuments],
   variants: [{ name: COLD, load: joinAsleep }],
   metrics: METRICS,

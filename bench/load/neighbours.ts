@@ -7,6 +7,7 @@ import type { Case, Outcome, Trial } from '../case.ts';
 import { NEIGHBOURS, SLOW_CONSUMER } from '../config.ts';
 import { watchMemory } from '../memory.ts';
 import { atrium } from '../servers/atrium.ts';
+import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { rawUws } from '../servers/raw-uws.ts';
 import { ALONE, type Company, calmRooms } from './calm-rooms.ts';
 import { Crowd } from './crowd.ts';
@@ -27,7 +28,7 @@ export const neighbours: Case = {
   name: 'neighbours',
   question: 'What do people feel of a hot room on their worker, and of somebody in their room who does not read?',
   unit: 'deliveries',
-  subjects: [atrium],
+  subjects: [atrium, atriumCluster],
   peers: [rawUws],
   variants: [
     { name: CALM, load: (trial) => calmRooms(trial, async () => ALONE) },

@@ -6,6 +6,7 @@
 import { type Case, targetsFor } from '../case.ts';
 import { PRESENCE } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
+import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { rawUws } from '../servers/raw-uws.ts';
 import { vendorDev } from '../servers/vendor-dev.ts';
 import type { Entry } from './crowd.ts';
@@ -19,7 +20,7 @@ export const presenceSdk: Case = {
   name: 'presence-sdk',
   question: 'What does a moving cursor cost per person who sees it?',
   unit: 'deliveries',
-  subjects: [atrium],
+  subjects: [atrium, atriumCluster],
   peers: [rawUws, vendorDev],
   variants: [{ name: NAME, load: (trial) => talkInRoom(trial, TALK) }],
   metrics: ['cpuPerMillion', 'p50Ms', 'p99Ms', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],

@@ -6,6 +6,7 @@ import * as encoding from 'lib0/encoding';
 import { type Case, targetsFor } from '../case.ts';
 import { PRESENCE } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
+import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { hocuspocus } from '../servers/hocuspocus.ts';
 import { rawUws } from '../servers/raw-uws.ts';
 import { yWebsocket } from '../servers/y-websocket.ts';
@@ -21,7 +22,7 @@ export const presenceYjs: Case = {
   name: 'presence-yjs',
   question: 'What does a moving cursor cost per y-websocket client who sees it?',
   unit: 'deliveries',
-  subjects: [atrium],
+  subjects: [atrium, atriumCluster],
   peers: [rawUws, yWebsocket, hocuspocus],
   variants: [{ name: NAME, load: (trial) => talkInRoom(trial, TALK) }],
   metrics: ['cpuPerMillion', 'p50Ms', 'p99Ms', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],

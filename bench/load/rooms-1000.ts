@@ -6,6 +6,7 @@ import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
 import { MANY_ROOMS } from '../config.ts';
 import { settledKb } from '../memory.ts';
 import { atrium } from '../servers/atrium.ts';
+import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { hocuspocus } from '../servers/hocuspocus.ts';
 import { rawUws } from '../servers/raw-uws.ts';
 import { vendorDev } from '../servers/vendor-dev.ts';
@@ -22,7 +23,7 @@ export const rooms1000: Case = {
   name: 'rooms-1000',
   question: 'What do many small rooms cost, in time and in memory?',
   unit: 'deliveries',
-  subjects: [atrium],
+  subjects: [atrium, atriumCluster],
   peers: [rawUws, yWebsocket, hocuspocus, vendorDev],
   variants: [{ name: NAME, load: talkInAll }],
   metrics: [

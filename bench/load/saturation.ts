@@ -6,6 +6,7 @@
 import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
 import { SATURATION } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
+import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { hocuspocus } from '../servers/hocuspocus.ts';
 import { rawUws } from '../servers/raw-uws.ts';
 import { yWebsocket } from '../servers/y-websocket.ts';
@@ -20,7 +21,7 @@ export const saturation: Case = {
   name: 'saturation',
   question: 'How many deliveries a second go through one worker?',
   unit: 'deliveries',
-  subjects: [atrium],
+  subjects: [atrium, atriumCluster],
   peers: [rawUws, yWebsocket, hocuspocus],
   variants: [{ name: NAME, load: typeWithoutPause }],
   metrics: ['perSecond', 'p50Ms', 'p99Ms', 'cpuPerMillion', 'helperCpuPerMillion', 'completeness', 'loadBusy', 'othersBusy'],

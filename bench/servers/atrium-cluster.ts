@@ -11,7 +11,12 @@ const FOUR = 4;
 const WORKERS_KNOWN_MS = 2_000;
 
 /** One worker. */
-export const atriumCluster: Server = { name: 'atrium-cluster', start: () => startBesideStores(startOne), ...doors };
+export const atriumCluster: Server = atriumClusterWith({});
+
+/** The same with settings that a case needs. */
+export function atriumClusterWith(settings: Settings): Server {
+  return { name: 'atrium-cluster', start: () => startBesideStores((stores) => startOne({ ...stores, ...settings })), ...doors };
+}
 
 /** Four workers under a supervisor, behind one port, with settings that a case needs. */
 export function atriumFourWith(settings: Settings): Server {
