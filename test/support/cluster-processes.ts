@@ -97,14 +97,16 @@ export class ClusterOfProcesses {
     return this.#running(index).output;
   }
 
-  /** Kills all that runs. */
+  /** Kills all that runs. @throws an Error with the last words of workers that had ended by themselves. */
   async close(): Promise<void> {
+    const lastWords = this.#seats.flatMap((seat) => seat.process?.lastWords ?? []);
     await Promise.all(
       this.#seats.map(async (seat) => {
         await seat.process?.stop('SIGKILL');
         await seat.database.close();
       }),
     );
+    if (lastWords.length > 0) throw new Error(`workers ended by themselves: ${lastWords.join('\n')}`);
   }
 
   #seat(index: number): Seat {

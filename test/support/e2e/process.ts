@@ -32,6 +32,7 @@ export class ServerProcess {
   readonly #child: ChildProcess;
   #stdout = '';
   #stderr = '';
+  #wasAskedToEnd = false;
 
   constructor(settings: Readonly<Record<string, string>>) {
     // Only what a bare shell has: settings of the machine that runs the tests must not leak in.
@@ -57,6 +58,13 @@ export class ServerProcess {
     return this.#stdout;
   }
 
+  /** What it said, when it ended though nobody had asked it to; else null. */
+  get lastWords(): string | null {
+    const { exitCode, signalCode } = this.#child;
+    const hasEnded = exitCode !== null || signalCode !== null;
+    return hasEnded && !this.#wasAskedToEnd ? `ended with ${exitCode ?? signalCode}: ${this.output}` : null;
+  }
+
   /** All it said, for people to read. */
   get output(): string {
     return this.#stdout + this.#stderr;
@@ -69,6 +77,7 @@ export class ServerProcess {
 
   /** Sends the signal and waits for the end; at once when it has ended already. */
   async stop(signal: NodeJS.Signals): Promise<Exit> {
+    this.#wasAskedToEnd ||= this.lastWords === null;
     this.#child.kill(signal);
     const hasEnded = (): boolean => this.#child.exitCode !== null || this.#child.signalCode !== null;
     await until('the process has ended', hasEnded, { timeoutMs: STOP_TIMEOUT_MS });
