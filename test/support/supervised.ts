@@ -3,9 +3,9 @@
  * when the test is over.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { onTestFinished } from 'vitest';
 import { until } from './e2e/until.ts';
+import { isRunning, type Process, processOf } from './process-tree.ts';
 
 const READY_TIMEOUT_MS = 30_000;
 const END_TIMEOUT_MS = 32_000;
@@ -21,6 +21,8 @@ type Line = Readonly<Record<string, unknown>>;
 export class Supervised {
   readonly exited: Promise<Exit>;
   readonly #child: ChildProcess;
+  /** By process id, as it was when the line said that it was started: ids go to others soon, also to other tests' workers. */
+  readonly #workers = new Map<number, Process>();
   #stdout = '';
   stderr = '';
 
@@ -29,6 +31,7 @@ export class Supervised {
     this.#child = spawn(process.execPath, args, { env: { PATH, HOME, ...settings } });
     this.#child.stdout!.on('data', (text) => {
       this.#stdout += text;
+      this.#meet();
     });
     this.#child.stderr!.on('data', (text) => {
       this.stderr += text;
@@ -75,29 +78,26 @@ export class Supervised {
 
   /** To one worker that this supervisor started. */
   signalWorker(pid: number, signal: NodeJS.Signals): void {
-    if (!this.pids().includes(pid) || !isRunning(pid)) throw new Error(`${pid} is no running worker of this test`);
+    if (!this.running.includes(pid)) throw new Error(`${pid} is no running worker of this test`);
     process.kill(pid, signal);
   }
 
   get running(): number[] {
-    return this.pids().filter(isRunning);
+    return [...this.#workers.values()].filter(isRunning).map(({ pid }) => pid);
+  }
+
+  #meet(): void {
+    for (const pid of this.pids()) {
+      const worker = this.#workers.has(pid) ? null : processOf(pid);
+      if (worker !== null) this.#workers.set(pid, worker);
+    }
   }
 
   async #clean(): Promise<void> {
     await this.stop('SIGKILL');
     for (const pid of this.running) {
       process.kill(pid, 'SIGKILL');
-      await until('the worker is gone', () => !isRunning(pid));
+      await until('the worker is gone', () => !this.running.includes(pid));
     }
-  }
-}
-
-/** Whether it is there and not merely unburied; an id that another program has by now is not. */
-function isRunning(pid: number): boolean {
-  try {
-    const state = /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];
-    return state !== 'Z' && /worker-child|main\.js/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
-  } catch {
-    return false;
   }
 }
