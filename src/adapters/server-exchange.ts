@@ -60,6 +60,8 @@ export class Exchange implements HttpRequest {
   #isLost = false;
   #state: 'waiting' | 'begun' | 'over' = 'waiting';
   #wake: (() => void) | null = null;
+  /** Of an answer in pieces of which the last byte has been written. */
+  #complete: AnswerHead | null = null;
 
   constructor(head: RequestHead, wire: ExchangeWire, options: ExchangeOptions) {
     this.method = head.method;
@@ -144,6 +146,7 @@ export class Exchange implements HttpRequest {
       if (missing !== null) missing -= piece.byteLength;
       if (missing !== null && missing < 0) throw new Error(`the body is longer than its size, ${size}`);
       if (piece.byteLength > 0 && !this.#wire.write(piece)) await this.#flowsAgain();
+      if (missing === 0) this.#complete = head;
     }
     if (missing !== null && missing > 0) throw new Error(`the body is shorter than its size, ${size}, by ${missing}`);
     this.#begin(head, size);
@@ -168,11 +171,15 @@ export class Exchange implements HttpRequest {
     });
   }
 
-  /** A bug of the handler, or a stream that broke: a bare 500 where nothing was sent, else the connection ends, so that no half passes for a whole. */
+  /**
+   * A bug of the handler, or a stream that broke: a bare 500 where nothing was sent, else the connection ends, so that no half passes for a whole. What
+   * fails after the last byte takes nothing back.
+   */
   #fail(error: unknown): void {
     const before = this.#state;
     this.#state = 'over';
-    if (before === 'begun') this.#wire.drop();
+    if (before === 'begun' && this.#complete !== null) this.#wire.end(this.#complete);
+    else if (before === 'begun') this.#wire.drop();
     else if (before === 'waiting') this.#wire.answer({ status: 500, headers: [], isLast: true }, 0, '');
     if (!this.#isLost) this.#options.reportBug(error);
   }

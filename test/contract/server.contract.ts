@@ -414,6 +414,20 @@ function answerContract(start: Start): void {
     await expect(ask(port)).rejects.toThrow();
     expect(bugs).toEqual([bug]);
   });
+
+  test('[TR41] a source that fails after the last byte of its size costs nobody anything: it is reported, and the next request is served', async () => {
+    const bug = new Error('planted');
+    const pieces = async function* () {
+      yield Buffer.from('whole');
+      throw bug;
+    };
+    const { port, bugs } = await start(
+      answering(({ path }) => (path === '/late' ? { status: 200, body: pieces(), size: 5 } : { status: 200 })),
+    );
+    expect(String((await ask(port, { path: '/late' })).body)).toBe('whole');
+    await vi.waitFor(() => expect(bugs).toEqual([bug]));
+    expect((await ask(port)).status).toBe(200);
+  });
 }
 
 function listeningContract(start: Start, make: () => MakeServer): void {
