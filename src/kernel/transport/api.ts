@@ -12,7 +12,7 @@ import { OnePerTurn } from '../../base/one-per-turn.ts';
 import { noTracer, type Tracer } from '../../base/trace.ts';
 import type { SqlAnswers } from '../persistence/sql-answers.ts';
 import { aboutRoutes } from './about.ts';
-import { type BodyRules, makeBodyReader, type ReadBody } from './body.ts';
+import { type BodyRules, LARGE_ONES_MAX, makeBodyReader, type ReadBody } from './body.ts';
 import { corsHeaders, type Origins, PREFLIGHT_HEADERS } from './cors.ts';
 import { keyOf, outcomeOf, recorded, requestKeyOf, runOnce } from './idempotency.ts';
 import type { ApiInfo } from './openapi.ts';
@@ -46,7 +46,10 @@ export interface ApiOptions {
 /** Never rejects. Every answer carries `X-Request-Id`; of an error on our side it is the id in message and log. */
 export function makeApi(options: ApiOptions): HttpHandler {
   const table = new RouteTable<Plan>();
-  const rules: BodyRules = { limits: options.jsonLimits, largeOnes: new OnePerTurn(options.clock) };
+  const rules: BodyRules = {
+    limits: options.jsonLimits,
+    largeOnes: new OnePerTurn({ clock: options.clock, waitingMax: LARGE_ONES_MAX }),
+  };
   for (const route of [...options.routes, ...aboutRoutes(options)]) {
     const plan = planOf(route, rules);
     for (const path of [route.path, ...(route.aliases ?? [])]) table.add(route.method, path, plan);

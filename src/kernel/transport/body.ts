@@ -32,6 +32,9 @@ const BYTES_TYPE = 'application/octet-stream';
 /** To parse and decide a body above this takes a millisecond and more: the next one has to wait for its turn. */
 const LARGE_BYTES = 16 * 1024;
 
+/** Large bodies that wait for their turn; each is held in memory. */
+export const LARGE_ONES_MAX = 500;
+
 export interface BodyRules {
   readonly limits: JsonLimits;
   /** Shared by all routes of a server. */

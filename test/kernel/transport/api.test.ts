@@ -4,6 +4,7 @@ import { systemClock, systemRandom } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { type ApiOptions, makeApi } from '../../../src/kernel/transport/api.ts';
+import { LARGE_ONES_MAX } from '../../../src/kernel/transport/body.ts';
 import { makeAuthenticate } from '../../../src/kernel/transport/principal.ts';
 import { bindRoute, bytes, empty, json, routeFor, stream, withHeaders } from '../../../src/kernel/transport/route.ts';
 import { call } from '../../support/api-request.ts';
@@ -348,6 +349,20 @@ test('[OV7] of large bodies one is looked at in each turn of the event loop; wha
   }
   expect(answered).toEqual(['small', 'a', 'b', 'c']);
   expect(turns).toEqual([]);
+});
+
+test('[OV8] of large bodies so many wait for their turn, the next is refused with Retry-After and nothing was done', async () => {
+  const turns: (() => void)[] = [];
+  const clock = { soon: (task: () => void) => void turns.push(task) };
+  const busy = makeApi({ ...defaults, clock, jsonLimits: { ...defaults.jsonLimits, bytesMax: 100_000 } });
+  const post = () => call(busy, 'POST /v2/rooms', { headers: secret, body: { id: 'x'.repeat(20_000) } });
+  const waiting = Array.from({ length: LARGE_ONES_MAX }, post);
+  const refused = await post();
+  expect([refused.status, refused.value.error, refused.headers['retry-after']]).toEqual([503, 'WORKER_OVERLOADED', '1']);
+  for (const each of waiting) {
+    turns.shift()!();
+    expect((await each).status).toBe(200);
+  }
 });
 
 test('[RT24] a refusal has its status and the Error form; only what a retry may help says when', async () => {

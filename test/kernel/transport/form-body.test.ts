@@ -31,7 +31,9 @@ async function read(
 ): Promise<unknown> {
   const request = { headers: { 'content-type': contentType }, body: async () => Buffer.from(body) } as unknown as HttpRequest;
   try {
-    return await makeBodyReader(schema, { limits: LIMITS, largeOnes: new OnePerTurn(systemClock) })(request);
+    return await makeBodyReader(schema, { limits: LIMITS, largeOnes: new OnePerTurn({ clock: systemClock, waitingMax: 1 }) })(
+      request,
+    );
   } catch (error) {
     if (error instanceof AppError) return `${error.status} ${error.message}`;
     throw error;
