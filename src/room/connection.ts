@@ -5,7 +5,7 @@
  * another owner, or something may have been lost on the way, the socket stays: a new session joins over it, and its client, asked for what
  * the room lacks, brings back what was lost.
  */
-import { BoundedQueue, TokenBucket } from '../base/bounded.ts';
+import { TokenBucket } from '../base/bounded.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
@@ -15,7 +15,8 @@ import type { Log } from '../base/observe.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
 import type { Permissions } from '../protocol/permissions.ts';
-import { FileCheck } from './file-check.ts';
+import { EARLY_BYTES_MAX, EARLY_FRAMES_MAX, EarlyFrames } from './early-frames.ts';
+import { FileCheck, namesFiles } from './file-check.ts';
 import { commandsOf } from './frame-commands.ts';
 import { pauseBeforeRejoinMs, REJOIN_AFTER } from './rejoin.ts';
 import type { Command, Newcomer } from './shapes.ts';
@@ -72,22 +73,17 @@ export interface ConnectionLimits {
 /** What is this one's own. */
 type Who = Omit<Newcomer, 'id'>;
 
-/** What is not the same for all connections of a worker; apart, for there are many of them. */
-interface OwnDeps {
-  readonly socket: Socket;
-  /** Gives this connection its next session id, under which deliveries find it; the former one is forgotten. */
-  readonly newSessionId: (connection: Connection) => SessionId;
-  readonly onClosed: (connection: Connection) => void;
+/** Where deliveries find a connection: under the id of its session. */
+export interface ConnectionBook {
+  /** Gives the connection its next session id; the former one is forgotten. */
+  renew(connection: Connection): SessionId;
+  forget(connection: Connection): void;
 }
 
 type Phase =
   | { readonly name: 'waiting' }
   | { readonly name: 'joining' | 'entered' | 'rejoining'; readonly roomId: RoomId; readonly target: SocketTarget }
   | { readonly name: 'closed' };
-
-/** What is kept of frames while credentials are checked, from anybody; a client has a handful to say before it hears from us. */
-const EARLY_FRAMES_MAX = 100;
-const EARLY_BYTES_MAX = 10 * 1024 * 1024;
 
 /** Ops of one client that wait for the room's answers. A room answers within a commit; more than this is a flood. */
 const UNANSWERED_MAX = 20_000;
@@ -98,7 +94,7 @@ const PONG: OutFrame = { data: 'pong', droppable: false };
 
 export class Connection implements SocketHandler {
   readonly #deps: ConnectionDeps;
-  readonly #own: OwnDeps;
+  readonly #book: ConnectionBook;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #socket: Socket;
@@ -106,8 +102,7 @@ export class Connection implements SocketHandler {
   readonly #budget: SendBudget;
   #phase: Phase = { name: 'waiting' };
   #kind: SocketTarget['kind'] = 'sdk';
-  /** What came before it had joined. */
-  readonly #early = new BoundedQueue<string | Uint8Array>({ itemsMax: EARLY_FRAMES_MAX, bytesMax: EARLY_BYTES_MAX });
+  readonly #early = new EarlyFrames();
   /** The room it asks for, before it is known whether it may. */
   #wanted: string | null = null;
   /** Its room's accesses changed while it was let in by them. */
@@ -119,7 +114,8 @@ export class Connection implements SocketHandler {
   /** Its session was lost while it joined. */
   #isLost = false;
   readonly #unanswered = new Unanswered();
-  readonly #files: FileCheck;
+  /** Null until an op names a file. */
+  #files: FileCheck | null = null;
   /** Where its room is, as of its last join; null for this worker. */
   at: WorkerAddress | null = null;
   /** The session it carries at present. */
@@ -128,13 +124,13 @@ export class Connection implements SocketHandler {
   heardAtMs: number;
   expiresAtMs = Number.POSITIVE_INFINITY;
 
-  constructor(deps: ConnectionDeps, own: OwnDeps) {
+  constructor(deps: ConnectionDeps, { socket, book }: { socket: Socket; book: ConnectionBook }) {
     this.#deps = deps;
-    this.#own = own;
+    this.#book = book;
     this.#clock = deps.clock;
     this.#log = deps.log;
-    this.#socket = own.socket;
-    this.id = own.newSessionId(this);
+    this.#socket = socket;
+    this.id = book.renew(this);
     this.heardAtMs = deps.clock.monotonicMs();
     const { limits } = deps;
     this.#bucket = new TokenBucket({
@@ -143,16 +139,9 @@ export class Connection implements SocketHandler {
       nowMs: this.heardAtMs,
     });
     this.#budget = new SendBudget({
-      socket: own.socket,
+      socket,
       softBytesMax: limits.sendBytesSoftMax,
       hardBytesMax: limits.sendBytesHardMax,
-    });
-    this.#files = new FileCheck({
-      findMissing: (fileIds) => deps.findMissingFiles(this.roomId as RoomId, fileIds),
-      session: () => (this.#phase.name === 'entered' ? this.id : null),
-      pass: (commands) => this.#pass(commands),
-      hear: (data) => this.#hear(data),
-      failed: (error) => this.#failed(error),
     });
   }
 
@@ -169,7 +158,7 @@ export class Connection implements SocketHandler {
       await this.#join(roomId);
       if (this.#isClosed) return; // its leave followed the join
       this.#phase = { name: 'entered', roomId, target };
-      this.#takeEarly();
+      for (const frame of this.#early.takeAll()) this.#hear(frame);
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }
@@ -196,7 +185,7 @@ export class Connection implements SocketHandler {
         this.#phase = { name: 'entered', roomId, target };
         this.#awaitUnanswered();
         for (const command of this.#told.again(this.id)) this.#tell(roomId, command);
-        this.#takeEarly();
+        for (const frame of this.#early.takeAll()) this.#hear(frame);
         return;
       } catch (error) {
         const refusal = this.#asRefusal(error);
@@ -230,18 +219,11 @@ export class Connection implements SocketHandler {
 
   #renewId(roomId: RoomId): void {
     this.#tellLeave(roomId); // in case the former session is still somewhere
-    this.id = this.#own.newSessionId(this);
+    this.id = this.#book.renew(this);
   }
 
   #tellLeave(roomId: RoomId): void {
     this.#deps.rooms.tell(roomId, { type: 'session.leave', sessionId: this.id });
-  }
-
-  /** What waited is heard now, in order. */
-  #takeEarly(): void {
-    const frames: (string | Uint8Array)[] = [];
-    for (let frame = this.#early.shift(); frame !== undefined; frame = this.#early.shift()) frames.push(frame);
-    for (const frame of frames) this.#hear(frame);
   }
 
   /** What it may do, by accesses that still held when it was told. Null when it was closed meanwhile. */
@@ -306,7 +288,7 @@ export class Connection implements SocketHandler {
   #hear(data: string | Uint8Array): void {
     if (this.#phase.name === 'entered') this.#take(data);
     else if (this.#phase.name === 'rejoining') this.#keep(data);
-    else if (!this.#isClosed && !this.#early.push(data, data.length)) {
+    else if (!this.#isClosed && !this.#early.keep(data)) {
       const reason = `more than ${EARLY_FRAMES_MAX} frames, or ${EARLY_BYTES_MAX} bytes, came before the room was entered`;
       this.refuse(new AppError('FRAME_INVALID', { reason }));
     }
@@ -328,9 +310,28 @@ export class Connection implements SocketHandler {
 
   #take(data: string | Uint8Array): void {
     const commands = this.#commandsOf(data);
-    const outcome = this.#files.take(data, commands);
+    const outcome = this.#handOn(data, commands);
     if (outcome === 'held') for (const command of commands) this.#unanswered.note(command);
     if (outcome === 'too much' || this.#unanswered.size > UNANSWERED_MAX) this.refuse(new AppError('ROOM_OVERLOADED'));
+  }
+
+  #handOn(data: string | Uint8Array, commands: readonly Command[]): 'passed' | 'held' | 'too much' {
+    if (this.#files === null && !commands.some(namesFiles)) {
+      this.#pass(commands);
+      return 'passed';
+    }
+    this.#files ??= this.#fileCheck();
+    return this.#files.take(data, commands);
+  }
+
+  #fileCheck(): FileCheck {
+    return new FileCheck({
+      findMissing: (fileIds) => this.#deps.findMissingFiles(this.roomId as RoomId, fileIds),
+      session: () => (this.#phase.name === 'entered' ? this.id : null),
+      pass: (commands) => this.#pass(commands),
+      hear: (data) => this.#hear(data),
+      failed: (error) => this.#failed(error),
+    });
   }
 
   #pass(commands: readonly Command[]): void {
@@ -357,7 +358,7 @@ export class Connection implements SocketHandler {
       this.#unanswered.note(command);
     }
     if (this.#unanswered.size > UNANSWERED_MAX) this.refuse(new AppError('ROOM_OVERLOADED'));
-    else if (commands.some(({ type }) => type === 'event.broadcast')) this.#early.push(data, data.length);
+    else if (commands.some(({ type }) => type === 'event.broadcast')) this.#early.keep(data);
   }
 
   /** None when the frame is refused: the socket is then closed. */
@@ -384,7 +385,7 @@ export class Connection implements SocketHandler {
     const phase = this.#phase;
     if (phase.name === 'closed') return;
     this.#phase = { name: 'closed' };
-    this.#own.onClosed(this);
+    this.#book.forget(this);
     if ('roomId' in phase) this.#tellLeave(phase.roomId);
   }
 

@@ -91,6 +91,11 @@ export class FileCheck {
   }
 }
 
+/** Whether it would be held, were it to come alone. */
+export function namesFiles(command: Command): boolean {
+  return command.type === 'storage.change' && filesInOps(command.ops).length > 0;
+}
+
 function filesIn(command: Command): string[] {
   return command.type === 'storage.change' ? filesInOps(command.ops).map(({ fileId }) => fileId) : [];
 }

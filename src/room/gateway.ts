@@ -8,7 +8,7 @@ import { Turns } from '../base/turns.ts';
 import type { Sheds } from '../kernel/shedding.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/server.ts';
-import { Connection, type ConnectionDeps } from './connection.ts';
+import { Connection, type ConnectionBook, type ConnectionDeps } from './connection.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { targetOf } from './socket-target.ts';
 
@@ -29,7 +29,7 @@ const DRAIN_WAVE = 100;
 const RECONSIDERED_AT_ONCE = 16;
 const NONE: SessionId[] = [];
 
-export class Gateway implements SessionSink {
+export class Gateway implements SessionSink, ConnectionBook {
   readonly #deps: GatewayDeps;
   readonly #connections = new Map<SessionId, Connection>();
   readonly #stopSweeping: () => void;
@@ -51,11 +51,7 @@ export class Gateway implements SessionSink {
   }
 
   accept(request: UpgradeRequest, socket: Socket): SocketHandler {
-    const connection = new Connection(this.#deps, {
-      socket,
-      newSessionId: (self) => this.#nextIdOf(self),
-      onClosed: ({ id }) => this.#connections.delete(id),
-    });
+    const connection = new Connection(this.#deps, { socket, book: this });
     const target = targetOf(request);
     if (target === null) connection.refuse(new AppError('NOT_FOUND', { method: 'GET', path: request.path }));
     else if (this.#isDraining) connection.refuse(new AppError('SERVER_STOPPING'));
@@ -104,12 +100,16 @@ export class Gateway implements SessionSink {
     return others;
   }
 
-  #nextIdOf(connection: Connection): SessionId {
+  renew(connection: Connection): SessionId {
     this.#connections.delete(connection.id);
     this.#opened += 1;
     const id = asSessionId(`${this.#deps.workerName}-${this.#opened}`);
     this.#connections.set(id, connection);
     return id;
+  }
+
+  forget({ id }: Connection): void {
+    this.#connections.delete(id);
   }
 
   /** The accesses of a room changed: everybody who is in it shows again what lets them in. */

@@ -8,6 +8,7 @@
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/observe.ts';
+import { SmallMap } from '../base/small.ts';
 import type { Answer, Gated } from './gate.ts';
 import { hasUnkeptChanges, type TakenVersion } from './history.ts';
 import type { Command, RoomState } from './shapes.ts';
@@ -53,7 +54,7 @@ const AGAIN_MS_MAX = 300_000;
 
 export class HistoryKeeper {
   readonly #deps: HistoryKeeperDeps;
-  readonly #underWay = new Map<string, UnderWay>();
+  readonly #underWay = new SmallMap<string, UnderWay>();
   /** What the room could not be told while it was suspended or overloaded. */
   #untold: Command[] = [];
   /** When a change was first seen that is in no version; null while there is none. */

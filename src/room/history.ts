@@ -7,6 +7,7 @@
 import { AppError } from '../base/errors.ts';
 import type { RequestKey } from '../base/ids.ts';
 import { sha256Base64 } from '../base/sha256.ts';
+import { SmallMap, SmallSet } from '../base/small.ts';
 import { encodeVersion } from './history-body.ts';
 import type { Command, DecideContext, Effect, RoomState } from './shapes.ts';
 
@@ -45,7 +46,7 @@ type Keep = Extract<Command, { type: 'history.keep' }>;
 type Settle = Extract<Command, { type: 'history.settle' }>;
 
 export function emptyHistory(): History {
-  return { authors: new Set(), changedAt: 0, keptUpTo: 0, keptAtMs: 0, taken: new Map() };
+  return { authors: new SmallSet(), changedAt: 0, keptUpTo: 0, keptAtMs: 0, taken: new SmallMap() };
 }
 
 /**
@@ -102,7 +103,7 @@ export function decideHistoryKeep(room: RoomState, command: Keep, ctx: DecideCon
   const body = encodeVersion(room);
   const version: TakenVersion = { id, request, version: room.version, atMs: ctx.nowMs, authors: [...history.authors], body };
   history.taken.set(id, version);
-  history.authors = new Set();
+  history.authors = new SmallSet();
   return [{ type: 'keep', version }];
 }
 
@@ -113,7 +114,7 @@ export function decideHistorySettle(room: RoomState, { id, outcome }: Settle): E
   if (version === undefined) return [];
   history.taken.delete(id);
   if (outcome === 'not kept') {
-    history.authors = new Set([...version.authors, ...history.authors]);
+    history.authors = new SmallSet([...version.authors, ...history.authors]);
     return [];
   }
   room.version += 1;
@@ -130,7 +131,7 @@ export function decideHistorySettle(room: RoomState, { id, outcome }: Settle): E
 /** The same from its record, in which `authors` are those that the version does not name. */
 export function replayKept({ history }: RoomState, kept: { upTo: number; atMs: number; authors: readonly string[] }): void {
   noteKept(history, kept);
-  history.authors = new Set(kept.authors);
+  history.authors = new SmallSet(kept.authors);
 }
 
 function noteKept(history: History, { upTo, atMs }: { upTo: number; atMs: number }): void {

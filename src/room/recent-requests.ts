@@ -4,6 +4,7 @@
  * Bounded in number, age and size: a forgotten answer costs its caller the details of it, a forgotten request would be decided again. It
  * knows neither commands nor the journal.
  */
+import { SmallMap } from '../base/small.ts';
 
 /** Those of a day, as for other servers with such keys; in a room with more writes than this, at least so many. */
 export const REQUESTS_MAX = 10_000;
@@ -27,9 +28,9 @@ export type StoredRequest = readonly [id: string, digest: string, atMs: number, 
 
 export class RecentRequests {
   /** Oldest first. */
-  readonly #decided = new Map<string, { readonly digest: string; readonly atMs: number }>();
+  readonly #decided = new SmallMap<string, { readonly digest: string; readonly atMs: number }>();
   /** By id, oldest first; of those above. */
-  readonly #answers = new Map<string, string>();
+  readonly #answers = new SmallMap<string, string>();
   #answersCharacters = 0;
 
   /** @param stored oldest first */

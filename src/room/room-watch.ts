@@ -4,6 +4,7 @@
  */
 import type { RoomId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
+import { SmallMap } from '../base/small.ts';
 import type { JournalRecord } from './journal-record.ts';
 import type { Effect, RoomState, Session } from './shapes.ts';
 
@@ -49,7 +50,7 @@ export class RoomWatch implements WatchedRoom {
   readonly #room: RoomState;
   /** By actor number; null while nobody wants to know. */
   #present: Map<number, Visit> | null = null;
-  readonly #untold = new Map<WatchedDocument, Untold>();
+  readonly #untold = new SmallMap<WatchedDocument, Untold>();
 
   constructor(watcher: RoomWatcher | undefined, room: RoomState) {
     this.#watcher = watcher;

@@ -5,6 +5,7 @@
  * the journal or other workers.
  */
 import type { RoomId } from '../base/ids.ts';
+import { SmallMap, SmallSet } from '../base/small.ts';
 import { decideAwareness, decideAwarenessFetch } from './awareness.ts';
 import { requestOf } from './command-kinds.ts';
 import { decideCommentsTell } from './comments.ts';
@@ -43,12 +44,12 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
     claim: { stream: 0, epoch: 0 },
     storageJson: null,
     restIds: null,
-    ydocs: new Map(),
-    hashes: new Map(),
-    unsettled: new Set(),
+    ydocs: new SmallMap(),
+    hashes: new SmallMap(),
+    unsettled: new SmallSet(),
     history: emptyHistory(),
     requests: new RecentRequests(),
-    awareness: new Map(),
+    awareness: new SmallMap(),
   };
 }
 

@@ -4,6 +4,7 @@
 import { AppError } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
+import { SmallSet } from '../base/small.ts';
 import { scopesOf } from '../protocol/permissions.ts';
 import type { RoomUser } from '../protocol/server-messages.ts';
 import type { DecideContext, Effect, Newcomer, RoomState, Session } from './shapes.ts';
@@ -25,7 +26,7 @@ export function addSession(room: RoomState, newcomer: Newcomer, effects: Effect[
     actor: takeNumber(room, effects),
     joinedAt: room.decision,
     storageAt: null,
-    ydocs: new Set(),
+    ydocs: new SmallSet(),
     presence: null,
     awarenessId: null,
     expiresAtMs: null,

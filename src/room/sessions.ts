@@ -2,6 +2,7 @@
 import { AppError } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
+import { SmallSet } from '../base/small.ts';
 import { allows, scopesOf } from '../protocol/permissions.ts';
 import { awarenessOfAll, forgetAwareness } from './awareness.ts';
 import { addSession, fullPresence, joined, usersBut } from './roster.ts';
@@ -73,7 +74,7 @@ export function decidePermit(room: RoomState, { sessionId, permissions }: Permit
   if (session === undefined) return [];
   const facts = lackOf({ kind: session.kind, permissions });
   if (facts !== null) return [{ type: 'close', session: sessionId, code: 'UNAUTHORIZED_ROOM_ACCESS', facts, when: 'now' }];
-  const follows = allows(permissions, 'storage', 'read') ? {} : { storageAt: null, ydocs: new Set<string>() };
+  const follows = allows(permissions, 'storage', 'read') ? {} : { storageAt: null, ydocs: new SmallSet<string>() };
   room.sessions.set(sessionId, { ...session, permissions, ...follows });
   return [];
 }

@@ -6,6 +6,7 @@
  */
 import { pack, unpack } from '../base/binary.ts';
 import { AppError } from '../base/errors.ts';
+import { SmallSet } from '../base/small.ts';
 import { replayChange, replayKept, unkeptAuthors } from './history.ts';
 import type { JournalRecord } from './journal-record.ts';
 import type { StoredRequest } from './recent-requests.ts';
@@ -91,7 +92,7 @@ function isOfDocument({ kind }: JournalRecord): boolean {
 /** Of a room that was saved before there were versions it is not known what is in none: all of it. */
 function restoreHistory(room: RoomState, stored: StoredHistory | undefined): void {
   const { authors, ...rest } = stored ?? { authors: [], changedAt: room.version, keptUpTo: 0, keptAtMs: 0 };
-  Object.assign(room.history, rest, { authors: new Set(authors) });
+  Object.assign(room.history, rest, { authors: new SmallSet(authors) });
 }
 
 function ydocOf(room: RoomState, guid: string): ReturnType<typeof emptyYdoc> {

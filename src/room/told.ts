@@ -5,17 +5,18 @@
  */
 import type { SessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
+import { SmallMap } from '../base/small.ts';
 import { soleAwarenessId } from '../protocol/yjs-frames.ts';
 import type { Command } from './shapes.ts';
 
-/** Many clients follow no Yjs document. */
-const NONE: Map<string, Uint8Array> = new Map();
+/** Asked with by all clients that have nothing yet. */
+const NOTHING = Uint8Array.of(0);
 
 export class Told {
   #presence: JsonObject | null = null;
   #followsStorage = false;
   /** By guid, the state vector that the client asked with: it has had all that came since. */
-  #ydocs = NONE;
+  readonly #ydocs = new SmallMap<string, Uint8Array>();
   #awareness: { readonly clientId: number; readonly update: Uint8Array } | null = null;
 
   note(command: Command): void {
@@ -27,8 +28,7 @@ export class Told {
         this.#followsStorage = true;
         break;
       case 'ydoc.fetch':
-        if (this.#ydocs === NONE) this.#ydocs = new Map();
-        this.#ydocs.set(command.guid, command.vector);
+        this.#ydocs.set(command.guid, isNothing(command.vector) ? NOTHING : command.vector);
         break;
       case 'awareness.change':
         this.#noteAwareness(command.update);
@@ -53,4 +53,9 @@ export class Told {
     if (clientId === null || (this.#awareness !== null && this.#awareness.clientId !== clientId)) return;
     this.#awareness = { clientId, update };
   }
+}
+
+/** A state vector of no clients. */
+function isNothing(vector: Uint8Array): boolean {
+  return vector.length === 1 && vector[0] === 0;
 }

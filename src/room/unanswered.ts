@@ -5,13 +5,11 @@
  * After its session has joined anew, ops are held back until the oldest of these comes by again. What the client sends before it has read the
  * snapshot would otherwise be applied before what was lost, and would build on what is not there.
  */
+import { SmallSet } from '../base/small.ts';
 import type { Command } from './shapes.ts';
 
-/** Many clients never send an op. */
-const NONE: Set<string> = new Set();
-
 export class Unanswered {
-  #opIds = NONE;
+  readonly #opIds = new SmallSet<string>();
   /** The op that the client begins with when it sends all of them again. */
   #awaited: string | null = null;
 
@@ -38,7 +36,6 @@ export class Unanswered {
   /** The client waits for the answers to its ops, though nobody has heard them. */
   note(command: Command): void {
     if (command.type !== 'storage.change') return;
-    if (this.#opIds === NONE) this.#opIds = new Set();
     for (const { opId } of command.ops) if (opId !== undefined) this.#opIds.add(opId);
   }
 

@@ -4,6 +4,7 @@
  * Frames are opaque. A reader that lost one it cannot miss would be wrong for ever, so such a one is never dropped: the socket is closed,
  * and the client starts from a fresh state (reliability 2.f).
  */
+import { SmallMap } from '../../base/small.ts';
 import type { Socket } from './server.ts';
 
 export interface OutFrame {
@@ -21,14 +22,12 @@ export type SendVerdict = 'sent' | 'thinned' | 'exceeded';
 
 /** Newest frames kept for one reader; of more names than this the oldest is forgotten. */
 const PUT_OFF_MAX = 1_000;
-/** Most readers are never slow. */
-const NOTHING: Map<string, OutFrame> = new Map();
 
 export class SendBudget {
   readonly #socket: Socket;
   readonly #softBytesMax: number;
   readonly #hardBytesMax: number;
-  #putOff = NOTHING;
+  readonly #putOff = new SmallMap<string, OutFrame>();
   /** Length of the longest frame that may still be on its way, if that alone is above the hard bound: a document is no sign of a slow reader. */
   #allowanceBytes = 0;
 
@@ -77,7 +76,6 @@ export class SendBudget {
 
   #keepLatest(frame: OutFrame): void {
     if (frame.latestOf === undefined) return;
-    if (this.#putOff === NOTHING) this.#putOff = new Map();
     this.#putOff.set(frame.latestOf, frame);
     if (this.#putOff.size <= PUT_OFF_MAX) return;
     const [oldest] = this.#putOff.keys();

@@ -4,6 +4,7 @@
  * Nodes are linked both ways; `tree.ts` is the only place that changes them.
  */
 import type { Json, JsonObject } from '../../base/json.ts';
+import { SmallMap } from '../../base/small.ts';
 import {
   type CompactNode,
   CRDT,
@@ -92,8 +93,8 @@ export function newNode({ id, parent, key }: Place, content: Content): StorageNo
   // Written out: V8 gives each copy by spread a hidden class of its own, larger than a small node.
   switch (content.type) {
     case CRDT.OBJECT: {
-      const data = new Map(Object.entries(content.data));
-      return { id, parent, key, depth, type: content.type, data, children: new Map(), characters: null };
+      const data = new SmallMap(Object.entries(content.data));
+      return { id, parent, key, depth, type: content.type, data, children: new SmallMap(), characters: null };
     }
     case CRDT.LIST:
       return { id, parent, key, depth, type: content.type, children: new Map(), order: null };

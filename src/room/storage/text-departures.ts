@@ -5,6 +5,7 @@
  * it knew before (protocol 6.1). Taken by its word, what it typed would land in the middle of what others wrote meanwhile. The op id tells which
  * session the edit was typed in, and here is what was told to that session at most.
  */
+import { SmallMap } from '../../base/small.ts';
 import type { TextNode } from './nodes.ts';
 import { versionAfter } from './text-history.ts';
 
@@ -21,7 +22,7 @@ export interface Departures {
 }
 
 export function noDepartures(): Departures {
-  return { edits: 0, editsAt: new Map(), lowestActor: null };
+  return { edits: 0, editsAt: new SmallMap(), lowestActor: null };
 }
 
 /** `actor` is told all of Storage. */

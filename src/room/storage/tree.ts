@@ -5,6 +5,7 @@
  */
 import { AppError } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
+import { SmallMap } from '../../base/small.ts';
 import { type CompactNode, CRDT, type LiveTextData, ROOT_ID, type SerializedCrdt } from '../../protocol/storage-ops.ts';
 import { memberCharacters } from '../../protocol/storage-values.ts';
 import {
@@ -64,11 +65,11 @@ export function emptyStorage(): Storage {
   const textOpIds = new RecentIds(TEXT_OP_IDS_MAX);
   return {
     root,
-    nodes: new Map([[ROOT_ID, root]]),
+    nodes: new SmallMap([[ROOT_ID, root]]),
     deletedIds,
     textOpIds,
     departures: noDepartures(),
-    files: new Map(),
+    files: new SmallMap(),
     changes: null,
   };
 }

@@ -6,6 +6,7 @@
  * client says it.
  */
 import * as encoding from 'lib0/encoding';
+import { SmallMap } from '../../base/small.ts';
 import { ByteReader } from './byte-reader.ts';
 
 /** By client: first clock, clock after the last, and so on; ascending, disjoint, never adjacent. */
@@ -55,7 +56,7 @@ export function encodeDeleted(deleted: Deleted): Uint8Array {
 /** @param bytes from `encodeDeleted`. */
 export function decodeDeleted(bytes: Uint8Array): Deleted {
   const reader = new ByteReader(bytes);
-  const deleted: Deleted = new Map();
+  const deleted: Deleted = new SmallMap();
   for (let clients = reader.varUint(); clients > 0; clients -= 1) {
     const client = reader.varUint();
     const ranges: number[] = [];

@@ -40,10 +40,11 @@ export interface Tail {
 }
 
 const TAIL_BYTES_MIN = 256;
+const NO_BYTES = new Uint8Array(0);
 
 /** A `Y.Doc` may go on reading the bytes of updates it took: a folded tail is left behind, not written over. */
 export function emptyTail(): Tail {
-  return { bytes: new Uint8Array(0), ends: [] };
+  return { bytes: NO_BYTES, ends: [] };
 }
 
 export function tailBytes(tail: Tail): number {

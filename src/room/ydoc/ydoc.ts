@@ -8,6 +8,7 @@ import * as Y from 'yjs';
 import { concat } from '../../base/binary.ts';
 import { AppError } from '../../base/errors.ts';
 import { sha256Base64 } from '../../base/sha256.ts';
+import { SmallMap } from '../../base/small.ts';
 import { decodeDeleted, encodeDeleted } from './deleted.ts';
 import { checkDeletedAdvance, checkLead, isHere, isReady, reachOf } from './fit.ts';
 import { joinUpdates, type Part } from './join.ts';
@@ -40,9 +41,9 @@ export function emptyYdoc(): Ydoc {
     base: EMPTY_UPDATE,
     baseScan: undefined,
     tail: emptyTail(),
-    known: new Map(),
-    deleted: new Map(),
-    writers: new Map(),
+    known: new SmallMap(),
+    deleted: new SmallMap(),
+    writers: new SmallMap(),
     pendingBytes: 0,
     nestingBound: 1,
     live: null,
@@ -138,7 +139,7 @@ export function decodeYdoc(bytes: Uint8Array, facts: YdocFacts | null = null): Y
 
 /** Megabytes that are woken to be sent to somebody need not be looked at. */
 function ydocWith(bytes: Uint8Array, [vector, deleted, nestingBound]: YdocFacts): Ydoc {
-  const known = new Map(decodeVector(vector));
+  const known = new SmallMap(decodeVector(vector));
   return { ...emptyYdoc(), base: bytes, known, deleted: decodeDeleted(deleted), nestingBound };
 }
 
