@@ -107,7 +107,6 @@ export function encodeAwareness(states: readonly AwarenessState[]): Uint8Array {
 }
 
 export const syncStep1Frame = (vector: Uint8Array): Uint8Array => frameOf([SYNC, STEP_1], vector);
-export const syncStep2Frame = (update: Uint8Array): Uint8Array => frameOf([SYNC, STEP_2], update);
 export const updateFrame = (update: Uint8Array): Uint8Array => frameOf([SYNC, UPDATE], update);
 export const awarenessFrame = (update: Uint8Array): Uint8Array => frameOf([AWARENESS], update);
 
@@ -117,6 +116,20 @@ export function permissionDeniedFrame(reason: string): Uint8Array {
   encoding.writeVarUint(encoder, PERMISSION_DENIED);
   encoding.writeVarString(encoder, reason);
   return encoding.toUint8Array(encoder);
+}
+
+/** Smaller ones are framed faster than they are found. */
+const KEPT_BYTES_MIN = 64 * 1024;
+/** The last large document that somebody was sent, framed, as long as its bytes are there: who enters after another is sent the same. */
+let keptStates = new WeakMap<Uint8Array, Uint8Array>();
+
+/** @param update not written to any more: the frame may be sent again for the same bytes. */
+export function syncStep2Frame(update: Uint8Array): Uint8Array {
+  const kept = keptStates.get(update);
+  if (kept !== undefined) return kept;
+  const frame = frameOf([SYNC, STEP_2], update);
+  if (update.length >= KEPT_BYTES_MIN) keptStates = new WeakMap([[update, frame]]);
+  return frame;
 }
 
 /** The body is copied once; an encoder that has to grow for it would do so several times. */

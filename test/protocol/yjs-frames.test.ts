@@ -22,3 +22,10 @@ test.each(SIZES)('[YF1] frames are byte for byte those of y-protocols: %i bytes'
   const { update } = decodeYjsFrame(updateFrame(body)) as { update: Uint8Array };
   same(update, body);
 });
+
+test('[YF2] of large documents sent in turn each has its own frame; the same bytes have the same one', () => {
+  const [one, other] = [1, 2].map((byte) => new Uint8Array(100_000).fill(byte)) as [Uint8Array, Uint8Array];
+  for (const body of [one, other, other, one])
+    expect(Buffer.compare(syncStep2Frame(body), byYjs([0, messageYjsSyncStep2], body))).toBe(0);
+  expect(syncStep2Frame(one)).toBe(syncStep2Frame(one));
+});
