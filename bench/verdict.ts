@@ -12,8 +12,9 @@ export interface Verdict {
   readonly on: readonly Run[];
 }
 
-/** What came of a prediction, for the server of ours with the name `own`. */
+/** What came of a prediction, for the server with the name `own`; nothing, when it is the one to be compared with. */
 export function verdictOn(own: string, { variant, metric, against, limit }: Target, runs: readonly Run[]): Verdict {
+  if (against === own) return { measured: times(null), holds: null, on: [] };
   const mine = runsOf(runs, variant, own);
   const theirs =
     against === null ? [] : typeof against === 'string' ? runsOf(runs, variant, against) : runsOf(runs, against.variant, own);

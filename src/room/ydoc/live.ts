@@ -8,6 +8,7 @@ import * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
 import { scanStored } from './scan.ts';
 import { emptyTail, type Live, tailUpdate, type Ydoc } from './state.ts';
+import type { Vector } from './vector.ts';
 
 const EMPTY_VECTOR = Uint8Array.of(0);
 
@@ -113,22 +114,38 @@ function encodeWaiting(ydoc: Y.Doc, vector: Uint8Array): Uint8Array | null {
   }
 }
 
-/** The depth of the deepest type, at least 1: that of a type in a root. Stops counting beyond `depthMax`. */
-export function nestingOf(ydoc: Y.Doc, depthMax: number): number {
+/** Makes the bound of the document's nesting exact. A type stays as deep as it came: only what came since the last time is looked at. */
+export function measureNesting(doc: Ydoc, ydoc: Y.Doc, depthMax: number): void {
+  const { depth, upTo } = doc.measured ?? NOT_MEASURED;
+  doc.nestingBound = Math.max(depth, nestingOf(ydoc, depthMax, upTo));
+  doc.measured = { depth: doc.nestingBound, upTo: vectorOf(ydoc) };
+}
+
+const NO_CLOCKS: Vector = new Map();
+const NOT_MEASURED = { depth: 1, upTo: NO_CLOCKS };
+
+/** The depth of the deepest type after these clocks, at least 1: that of a type in a root. Stops counting beyond `depthMax`. */
+export function nestingOf(ydoc: Y.Doc, depthMax: number, after: Vector = NO_CLOCKS): number {
   let deepest = 1;
-  for (const structs of ydoc.store.clients.values()) {
-    for (const struct of structs) {
-      if (!(struct instanceof Y.Item) || !(struct.content instanceof Y.ContentType)) continue;
-      let depth = 0;
-      let item: Y.Item | null = struct;
-      while (item !== null && depth <= depthMax) {
-        item = (item.parent as Y.AbstractType<unknown>)._item;
-        depth += 1;
-      }
-      deepest = Math.max(deepest, depth);
-    }
+  for (const [client, structs] of ydoc.store.clients) {
+    const clock = after.get(client) ?? 0;
+    if (clock >= Y.getState(ydoc.store, client)) continue;
+    for (let at = Y.findIndexSS(structs, clock); at < structs.length; at += 1)
+      deepest = Math.max(deepest, depthOf(structs[at]!, depthMax));
   }
   return deepest;
+}
+
+/** 0 for what is no type. */
+function depthOf(struct: Y.Item | Y.GC, depthMax: number): number {
+  if (!(struct instanceof Y.Item) || !(struct.content instanceof Y.ContentType)) return 0;
+  let depth = 0;
+  let item: Y.Item | null = struct;
+  while (item !== null && depth <= depthMax) {
+    item = (item.parent as Y.AbstractType<unknown>)._item;
+    depth += 1;
+  }
+  return depth;
 }
 
 function emptyReplica(options: { gc: boolean }): Y.Doc {

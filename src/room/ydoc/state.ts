@@ -5,6 +5,7 @@
 import type * as Y from 'yjs';
 import { addDeleted, type Deleted, isDeleted } from './deleted.ts';
 import type { ScannedUpdate } from './scan.ts';
+import type { Vector } from './vector.ts';
 import type { Writers } from './writers.ts';
 
 export interface Ydoc {
@@ -21,6 +22,8 @@ export interface Ydoc {
   pendingBytes: number;
   /** No type lies deeper than this, one in a root at 1; counted up by what arrives, measured when it comes near the limit. */
   nestingBound: number;
+  /** The depth that was measured last, and of what; null while nothing was. */
+  measured: { readonly depth: number; readonly upTo: Vector } | null;
   live: Live | null;
   /** The answer to an empty state vector, until the next change: a thousand newcomers share these bytes. */
   whole: Uint8Array | null;

@@ -6,7 +6,7 @@ import type * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
 import { invalidUpdate } from './byte-reader.ts';
 import type { YdocLimits } from './limits.ts';
-import { materialise, nestingOf } from './live.ts';
+import { materialise, measureNesting } from './live.ts';
 import type { ScannedUpdate } from './scan.ts';
 import { deletesSomething, popTail, pushTail, type Ydoc } from './state.ts';
 import type { Vector } from './vector.ts';
@@ -41,7 +41,7 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate,
     throw new AppError('YJS_UPDATE_EARLY', { pendingBytesMax: limits.pendingBytesMax });
   }
   doc.nestingBound += scanned.nestedTypes;
-  if (doc.nestingBound > limits.nestingMax) doc.nestingBound = nestingOf(ydoc, limits.nestingMax);
+  if (doc.nestingBound > limits.nestingMax) measureNesting(doc, ydoc, limits.nestingMax);
   if (doc.nestingBound > limits.nestingMax) {
     takeBack(doc, before, null);
     throw invalidUpdate(`it nests types deeper than ${limits.nestingMax}`);
@@ -53,6 +53,7 @@ interface Before {
   readonly known: Map<number, number>;
   readonly pendingBytes: number;
   readonly nestingBound: number;
+  readonly measured: Ydoc['measured'];
   readonly structs: Y.Doc['store']['pendingStructs'];
   readonly deletes: Uint8Array | null;
 }
@@ -61,7 +62,8 @@ function stateBefore(doc: Ydoc): Before {
   const { pendingStructs: structs, pendingDs: deletes } = materialise(doc).store;
   // Yjs changes its pending structs in place.
   const copy = structs === null ? null : { update: structs.update, missing: new Map(structs.missing) };
-  return { known: doc.known, pendingBytes: doc.pendingBytes, nestingBound: doc.nestingBound, structs: copy, deletes };
+  const { known, pendingBytes, nestingBound, measured } = doc;
+  return { known, pendingBytes, nestingBound, measured, structs: copy, deletes };
 }
 
 /** Takes the last update back; `ydoc` is the Y.Doc when all that the update did was to wait in it. */
@@ -70,6 +72,7 @@ function takeBack(doc: Ydoc, before: Before, ydoc: Y.Doc | null): void {
   doc.known = before.known;
   doc.pendingBytes = before.pendingBytes;
   doc.nestingBound = before.nestingBound;
+  doc.measured = before.measured;
   doc.live = ydoc === null ? null : { ydoc, drained: doc.tail.ends.length };
   if (ydoc === null) return;
   ydoc.store.pendingStructs = before.structs;

@@ -46,6 +46,7 @@ export function emptyYdoc(): Ydoc {
     writers: new SmallMap(),
     pendingBytes: 0,
     nestingBound: 1,
+    measured: null,
     live: null,
     whole: null,
   };

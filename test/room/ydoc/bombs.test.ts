@@ -3,7 +3,9 @@ import * as Y from 'yjs';
 import { AppError } from '../../../src/base/errors.ts';
 import { readYdocJson } from '../../../src/room/ydoc/json.ts';
 import { YDOC_LIMITS } from '../../../src/room/ydoc/limits.ts';
-import { acceptUpdate, emptyYdoc, type Ydoc } from '../../../src/room/ydoc/ydoc.ts';
+import { nestingOf } from '../../../src/room/ydoc/live.ts';
+import { acceptUpdate, compactYdoc, emptyYdoc, type Ydoc } from '../../../src/room/ydoc/ydoc.ts';
+import { Dice } from '../../fuzz/dice.ts';
 import {
   aClient,
   acceptAll,
@@ -132,6 +134,12 @@ describe('[YD5] nesting', () => {
     return Y.encodeStateAsUpdate(ydoc);
   }
 
+  function mapsIn(map: Y.Map<unknown>): Y.Map<unknown>[] {
+    return [...map.values()].filter((value) => value instanceof Y.Map).flatMap((inner) => [inner, ...mapsIn(inner)]);
+  }
+
+  const deepestIn = (ydoc: Y.Doc): number => nestingOf(ydoc, 100);
+
   test('maps 8,000 deep are refused: they made toJSON throw for ever', () => {
     const doc = emptyYdoc();
     expectRefused(doc, nested(8_000), /nests types deeper than 64/);
@@ -158,6 +166,34 @@ describe('[YD5] nesting', () => {
     const last = sent.pop()!;
     acceptAll(doc, sent);
     expectRefused(doc, last, /nests types deeper than 64/, 'session');
+  });
+
+  test('measured piece by piece it is what it is measured at once, with refused updates in between and after a compaction', () => {
+    const limits = { ...YDOC_LIMITS, nestingMax: 6 };
+    const dice = new Dice(1);
+    let refused = 0;
+    for (let run = 0; run < 50; run += 1) {
+      const doc = emptyYdoc();
+      const clients = [aClient(1), aClient(2)];
+      for (let step = 0; step < 60; step += 1) {
+        const client = dice.pick(clients);
+        const maps = [client.ydoc.getMap<unknown>('map'), ...mapsIn(client.ydoc.getMap('map'))];
+        dice.pick(maps).set(`key ${dice.below(4)}`, new Y.Map());
+        const update = client.sent.pop()!;
+        if (deepestIn(client.ydoc) > limits.nestingMax) {
+          expect(() => acceptUpdate(doc, update, from('one'), limits)).toThrow(/deeper than 6/);
+          refused += 1;
+          const [other] = clients.filter((one) => one !== client);
+          other!.ydoc.getMap('map').set('still', new Y.Map());
+          expect(acceptUpdate(doc, other!.sent.pop()!, from('one'), limits).changed).toBe(true);
+          break; // what it types next builds on what was refused
+        }
+        acceptUpdate(doc, update, from('one'), limits);
+        for (const other of clients) Y.applyUpdate(other.ydoc, update, 'remote');
+        if (dice.chance(0.1)) compactYdoc(doc);
+      }
+    }
+    expect(refused).toBeGreaterThan(10);
   });
 
   test('400 KB of nested values are refused without a stack overflow', () => {
