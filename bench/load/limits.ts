@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Case, Trial } from '../case.ts';
 import { LIMITS } from '../config.ts';
 import { atriumWith } from '../servers/atrium.ts';
+import { atriumClusterWith } from '../servers/atrium-cluster.ts';
 import { restHeaders, restUrl } from '../servers/server.ts';
 import { ALONE, type Company, calmRooms } from './calm-rooms.ts';
 import { Crowd } from './crowd.ts';
@@ -29,7 +30,7 @@ export const limits: Case = {
   name: 'limits',
   question: 'What do calm rooms feel of somebody on their worker who goes beyond a limit?',
   unit: 'deliveries',
-  subjects: [atriumWith(LIMITS.settings)],
+  subjects: [atriumWith(LIMITS.settings), atriumClusterWith(LIMITS.settings)],
   peers: [],
   variants: [
     { name: CALM, load: (trial) => calmRooms(trial, async () => ALONE) },

@@ -153,13 +153,18 @@ class TransactionSql implements Sql {
 
 /** `values` may be empty: the text may then hold several statements, as migrations do; the rows are the last one's. */
 async function run<Row>(client: pg.PoolClient, { text, values, name }: Query<Row>): Promise<Row[]> {
-  const query = { text, values: [...values], ...(name === undefined ? {} : { name }) };
+  const query = { text, values: values.map(asParameter), ...(name === undefined ? {} : { name }) };
   try {
     const result: pg.QueryResult | pg.QueryResult[] = await client.query(query);
     return (Array.isArray(result) ? result.at(-1) : result).rows;
   } catch (error) {
     throw translate(error);
   }
+}
+
+/** pg escapes each item of an array with regular expressions, for it may be any text; a column of numbers needs none of that. */
+function asParameter(value: unknown): unknown {
+  return Array.isArray(value) && value.length > 0 && value.every(Number.isSafeInteger) ? `{${value.join(',')}}` : value;
 }
 
 /** Postgres answers COMMIT with ROLLBACK when a statement had failed and `work` went on all the same. */

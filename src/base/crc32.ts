@@ -9,6 +9,13 @@ export function crc32(bytes: Uint8Array, previous = 0): number {
   return ~crc;
 }
 
+/** The same for a text of ASCII characters, which needs no bytes of its own for it. */
+export function crc32Ascii(text: string, previous = 0): number {
+  let crc = ~previous;
+  for (let i = 0; i < text.length; i++) crc = TABLE[(crc ^ text.charCodeAt(i)) & 0xff]! ^ (crc >>> 8);
+  return ~crc;
+}
+
 function makeTable(): Int32Array {
   const table = new Int32Array(256);
   for (let byte = 0; byte < 256; byte++) {

@@ -132,12 +132,15 @@ export function syncStep2Frame(update: Uint8Array): Uint8Array {
   return frame;
 }
 
+/** One for all frames: it is asked for the few bytes before a body, and each keystroke would cost one. */
+const headEncoder = encoding.createEncoder();
+
 /** The body is copied once; an encoder that has to grow for it would do so several times. */
 function frameOf(head: readonly number[], body: Uint8Array): Uint8Array {
-  const encoder = encoding.createEncoder();
-  for (const part of head) encoding.writeVarUint(encoder, part);
-  encoding.writeVarUint(encoder, body.length);
-  return concat([encoding.toUint8Array(encoder), body]);
+  headEncoder.cpos = 0;
+  for (const part of head) encoding.writeVarUint(headEncoder, part);
+  encoding.writeVarUint(headEncoder, body.length);
+  return concat([headEncoder.cbuf.subarray(0, headEncoder.cpos), body]);
 }
 
 /** lib0 and JSON throw their own errors on short or wrong input; to us each is one refused frame. */

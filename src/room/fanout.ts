@@ -51,21 +51,39 @@ export class Fanout {
     if (waiting.length === 0) return;
     this.#waiting = [];
     this.#waitingBytes = 0;
+    if (waiting.length === 1) this.#sendOne(waiting[0]!);
+    else this.#sendAll(waiting);
+  }
+
+  /** As most turns of most rooms are: there is nothing to gather, and each kind of client hears one encoding. */
+  #sendOne(one: Waiting): void {
+    const heard: Record<Group['kind'], SessionId[]> = { sdk: [], yjs: [] };
+    for (const session of 'only' in one.to ? sessionsOf(this.#room, one.to.only) : this.#room.sessions.values()) {
+      if (session.kind !== 'rest' && hears(session, one)) heard[session.kind].push(session.id);
+    }
+    const messages = [one.message];
+    if (heard.sdk.length > 0) this.#hand(heard.sdk, sdkFrames(messages, encodeForSdk), [one]);
+    if (heard.yjs.length > 0) this.#hand(heard.yjs, yjsFrames(messages, encodeForYjs), [one]);
+  }
+
+  #sendAll(waiting: readonly Waiting[]): void {
     const sdkText = onceEach(encodeForSdk);
     const yjsBytes = onceEach(encodeForYjs);
-    for (const group of groupByMessages(this.#room.sessions, waiting)) {
-      const messages = group.heard.map((index) => waiting[index]!.message);
-      const frames = group.kind === 'sdk' ? sdkFrames(messages, sdkText) : yjsFrames(messages, yjsBytes);
-      if (frames.length > 0)
-        this.#deliver(
-          group.sessions,
-          withAnswers(
-            frames,
-            group.heard.map((index) => waiting[index]!),
-          ),
-        );
+    for (const { kind, heard, sessions } of groupByMessages(this.#room.sessions, waiting)) {
+      const told = heard.map((index) => waiting[index]!);
+      const messages = told.map(({ message }) => message);
+      this.#hand(sessions, kind === 'sdk' ? sdkFrames(messages, sdkText) : yjsFrames(messages, yjsBytes), told);
     }
   }
+
+  #hand(sessions: readonly SessionId[], frames: OutFrame[], told: readonly Waiting[]): void {
+    if (frames.length > 0) this.#deliver(sessions, withAnswers(frames, told));
+  }
+}
+
+function sessionsOf({ sessions }: RoomState, id: SessionId): Session[] {
+  const session = sessions.get(id);
+  return session === undefined ? [] : [session];
 }
 
 /** Ops and refusals come back to their sender with the ids of the ops: the worker that has the socket keeps what is still to come. */

@@ -15,6 +15,15 @@ export function sqlContract(name: string, open: () => Promise<Sql>): void {
       expect([...(row!.b as Uint8Array)]).toEqual([0, 255, 92]);
     });
 
+    test('[PG1] arrays arrive as they were sent, whatever is in them', async () => {
+      const db = await open();
+      const whole = [-1, 0, Number.MAX_SAFE_INTEGER];
+      const texts = ['1', '{2}', 'a "b", \\c', ''];
+      const [row] = await db.query(sql<Record<string, unknown>>`
+        select ${whole}::float8[] as whole, ${[1.5, 2]}::float8[] as parts, ${texts}::text[] as texts, ${[]}::text[] as none, ${[12]}::text[] as told`);
+      expect(row).toEqual({ whole, parts: [1.5, 2], texts, none: [], told: ['12'] });
+    });
+
     test('[PG1] an int8 that a number cannot hold is an error, not another number', async () => {
       const db = await open();
       await expect(db.query(sql`select 9007199254740993::int8`)).rejects.toThrow(RangeError);

@@ -61,14 +61,14 @@ export class SqlJournal implements Journal {
     this.#metrics = deps.metrics ?? noMetrics;
   }
 
-  async append(entry: JournalEntry): Promise<AppendOutcome> {
-    if (this.#isClosed) throw new AppError('SERVER_STOPPING');
-    // Out of order they could leave a gap. Only an actor that was dropped and claimed again may overtake itself, under its new epoch.
-    if (this.#underWay.has(keyOf(entry))) throw new Error(`stream ${entry.stream} has an append under way already`);
-    if (this.#pendingBytes + entry.payload.length > PENDING_BYTES_MAX) throw new AppError('ROOM_OVERLOADED');
-    this.#underWay.set(keyOf(entry), this.#deps.clock.monotonicMs());
-    this.#pendingBytes += entry.payload.length;
+  append(entry: JournalEntry): Promise<AppendOutcome> {
     return new Promise((resolve, reject) => {
+      if (this.#isClosed) throw new AppError('SERVER_STOPPING');
+      // Out of order they could leave a gap. Only an actor that was dropped and claimed again may overtake itself, under its new epoch.
+      if (this.#underWay.has(keyOf(entry))) throw new Error(`stream ${entry.stream} has an append under way already`);
+      if (this.#pendingBytes + entry.payload.length > PENDING_BYTES_MAX) throw new AppError('ROOM_OVERLOADED');
+      this.#underWay.set(keyOf(entry), this.#deps.clock.monotonicMs());
+      this.#pendingBytes += entry.payload.length;
       this.#queue.push({ entry, crc: entryCrc(entry), resolve, reject });
       this.#wake();
     });

@@ -2,6 +2,7 @@
  * How a scanned update fits a document, told from clocks alone: whether it goes too far, is here already, or can simply be
  * appended.
  */
+import { SmallMap } from '../../base/small.ts';
 import { invalidUpdate } from './byte-reader.ts';
 import { isDeleted } from './deleted.ts';
 import type { YdocLimits } from './limits.ts';
@@ -21,7 +22,7 @@ export interface Reach {
 }
 
 export function reachOf(known: Vector, { spans }: ScannedUpdate): Reach {
-  const clocks = new Map<number, number>();
+  const clocks = new SmallMap<number, number>();
   let isSeamless = true;
   let gap = 0;
   for (const { client, from, to } of spans) {

@@ -5,6 +5,7 @@
  * An update that passes is one that Yjs can decode. Whether it *fits* (its clocks, what it waits for) is told by `fit.ts`.
  */
 import { AppError } from '../../base/errors.ts';
+import { SmallMap, SmallSet } from '../../base/small.ts';
 import { ByteReader, invalidUpdate } from './byte-reader.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
 import { CONTENT, scanContent, scanKey } from './scan-content.ts';
@@ -77,8 +78,8 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
     throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The Yjs update', bytesMax: limits.updateBytesMax });
   }
   const reader = new ByteReader(update);
-  const scan: Scan = { reader, limits, spans: [], needs: new Map(), deletes: [], mustBeDeleted: [], nestedTypes: 0 };
-  const clients = new Set<number>();
+  const scan: Scan = { reader, limits, spans: [], needs: new SmallMap(), deletes: [], mustBeDeleted: [], nestedTypes: 0 };
+  const clients = new SmallSet<number>();
   for (let blocks = reader.count(BLOCK_BYTES_MIN); blocks > 0; blocks -= 1) {
     const client = scanBlock(scan);
     // Yjs would keep only the last block of a client.
