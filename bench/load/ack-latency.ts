@@ -7,7 +7,7 @@ import type { Case, Outcome, Trial } from '../case.ts';
 import { ACK_LATENCY } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
 import { atriumCluster } from '../servers/atrium-cluster.ts';
-import { rawUws } from '../servers/raw-uws.ts';
+import { rawUws, rawUwsWithCommits } from '../servers/raw-uws.ts';
 import { Crowd } from './crowd.ts';
 import { JointLedger } from './joint-ledger.ts';
 import { Ledger } from './ledger.ts';
@@ -28,7 +28,7 @@ export const ackLatency: Case = {
   question: 'How long does a client wait until its Storage op is in Postgres, at a rate that many rooms make together?',
   unit: 'ops',
   subjects: [atrium, atriumCluster],
-  peers: [rawUws],
+  peers: [rawUws, rawUwsWithCommits],
   variants: ACK_LATENCY.perSecond.map((perSecond) => ({
     name: nameOf(perSecond),
     load: (trial) => writeAtPace(trial, perSecond),

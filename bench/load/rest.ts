@@ -8,7 +8,7 @@ import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
 import { REST } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
 import { atriumCluster } from '../servers/atrium-cluster.ts';
-import { rawUws } from '../servers/raw-uws.ts';
+import { rawUws, rawUwsWithCommits } from '../servers/raw-uws.ts';
 import { ask, restHeaders, restUrl } from '../servers/server.ts';
 import { vendorDev } from '../servers/vendor-dev.ts';
 import { documentOf } from './documents.ts';
@@ -32,7 +32,7 @@ const openDocument = ({ server: { secretKey, storageTypeKey }, address }: Trial)
   ask(address, { method: 'POST', path: `${ROOM}/storage`, body: documentOf(REST.documentNodes, storageTypeKey), secretKey });
 
 const REQUESTS: readonly Request[] = [
-  { name: 'get room', method: 'GET', path: ROOM },
+  { name: 'get room', method: 'GET', path: ROOM, notFor: [rawUwsWithCommits.name] },
   { name: 'update room', method: 'POST', path: ROOM, body: (number) => ({ metadata: { turn: String(number) } }) },
   {
     name: 'create room',
@@ -40,7 +40,13 @@ const REQUESTS: readonly Request[] = [
     path: '/v2/rooms',
     body: (number) => ({ id: `rest-${number}`, defaultAccesses: ['*:write'] }),
   },
-  { name: 'get storage', method: 'GET', path: `${ROOM}/storage`, prepare: openDocument },
+  {
+    name: 'get storage',
+    method: 'GET',
+    path: `${ROOM}/storage`,
+    prepare: openDocument,
+    notFor: [rawUwsWithCommits.name], // its reads are those of raw-uws
+  },
   {
     name: 'patch storage',
     method: 'PATCH',
@@ -56,7 +62,7 @@ export const rest: Case = {
   question: 'How many REST requests a second does one worker answer, and at what cost each?',
   unit: 'requests',
   subjects: [atrium, atriumCluster],
-  peers: [rawUws, vendorDev],
+  peers: [rawUws, rawUwsWithCommits, vendorDev],
   variants: REQUESTS.map((request) => ({
     name: request.name,
     load: (trial) => repeat(trial, request),

@@ -8,7 +8,7 @@ import { settledKb } from '../memory.ts';
 import { atrium } from '../servers/atrium.ts';
 import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { hocuspocus } from '../servers/hocuspocus.ts';
-import { rawUws } from '../servers/raw-uws.ts';
+import { rawUws, rawUwsWithCommits } from '../servers/raw-uws.ts';
 import { vendorDev } from '../servers/vendor-dev.ts';
 import { yWebsocket } from '../servers/y-websocket.ts';
 import { eachOf, ManyRooms } from './many-rooms.ts';
@@ -24,7 +24,7 @@ export const rooms1000: Case = {
   question: 'What do many small rooms cost, in time and in memory?',
   unit: 'deliveries',
   subjects: [atrium, atriumCluster],
-  peers: [rawUws, yWebsocket, hocuspocus, vendorDev],
+  peers: [rawUws, rawUwsWithCommits, yWebsocket, hocuspocus, vendorDev],
   variants: [{ name: NAME, load: talkInAll }],
   metrics: [
     'cpuPerMillion',

@@ -6,7 +6,7 @@ import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
 import { STORAGE_OPS } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
 import { atriumCluster } from '../servers/atrium-cluster.ts';
-import { rawUws } from '../servers/raw-uws.ts';
+import { rawUws, rawUwsWithCommits } from '../servers/raw-uws.ts';
 import { vendorDev } from '../servers/vendor-dev.ts';
 import { Crowd, type Entry } from './crowd.ts';
 import { Ledger, markOf } from './ledger.ts';
@@ -20,7 +20,7 @@ export const storageOps: Case = {
   question: 'How many Storage ops a second does a room take when every one must be in Postgres before it is acknowledged?',
   unit: 'ops',
   subjects: [atrium, atriumCluster],
-  peers: [rawUws, vendorDev],
+  peers: [rawUws, rawUwsWithCommits, vendorDev],
   variants: [{ name: NAME, load: writeInTurns }],
   metrics: ['cpuPerMillion', 'helperCpuPerMillion', 'p50Ms', 'p99Ms', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [

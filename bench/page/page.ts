@@ -32,7 +32,7 @@ export function chartsPage(entries: readonly Entry[], { script, styles }: Parts)
 <h1>Results</h1>
 <p>Medians over the rounds. A bar shows a server of ours as a multiple of a peer; it begins at 1×, where both are equal, and ▏ is the prediction.
 <span class="better">This colour</span>: as predicted or, where nothing was, in our favour; <span class="worse">this one</span>: not. raw-uws is the floor,
-a relay that keeps and checks nothing: nobody is expected below it. Figures, spread and limits: RESULTS.md, README.md.</p>
+a relay that keeps and checks nothing: nobody is expected below it; raw-uws-commits has each write in Postgres before it says so. Figures, spread and limits: RESULTS.md, README.md.</p>
 <nav>${links.join(' ')}</nav>
 ${sections.join('\n')}
 </main>

@@ -1,10 +1,11 @@
 /**
  * The relay itself: hands every frame of a room to all others in it, as it came. It knows of both protocols only what makes a client
- * believe that it has entered, and answers REST with texts made at the start.
+ * believe that it has entered, and answers REST with texts made at the start. With a directory for data, writes are in Postgres before that.
  */
 import { App, type HttpResponse, type WebSocket } from 'uWebSockets.js';
 import { REST } from '../config.ts';
 import { documentOf } from '../load/documents.ts';
+import { Commits } from './raw-uws-commits.ts';
 import { KeptDocuments } from './raw-uws-documents.ts';
 import { HOST } from './server.ts';
 
@@ -13,7 +14,9 @@ interface Seat {
   readonly room: string;
 }
 
-const kept = process.env.DOCUMENTS === 'kept' ? new KeptDocuments() : null;
+const { DATA_DIR, DOCUMENTS, PORT } = process.env;
+const kept = DOCUMENTS === 'kept' ? new KeptDocuments() : null;
+const commits = DATA_DIR === undefined ? null : await Commits.open(DATA_DIR);
 const EMPTY_STEP_2 = Buffer.from([0, 1, 2, 0, 0]);
 const EMPTY_STORAGE = '[{"type":210,"nodes":[["root",{}]]},{"type":211}]';
 const ROOM = JSON.stringify({
@@ -29,6 +32,8 @@ const ROOM = JSON.stringify({
 const DOCUMENT = JSON.stringify(documentOf(REST.documentNodes));
 
 let people = 0;
+/** uWS throws at what is said to a socket that is gone. */
+const open = new Set<WebSocket<Seat>>();
 
 /** `[{"type":201,…`: the code is at a fixed place in what the load sends. */
 const codeOf = (frame: Buffer): string => frame.toString('latin1', 9, 12);
@@ -39,13 +44,26 @@ function relayYjs(ws: WebSocket<Seat>, frame: Buffer): void {
   if (type === 0 && step === 2) kept?.add(room, frame);
   if (type === 0 && step === 0) ws.send(kept?.stepTwoOf(room) ?? EMPTY_STEP_2, true);
   else if (type !== 0 || step === 2) ws.publish(room, frame, true);
+  if (type === 0 && step === 2) commits?.writeLater(Buffer.from(frame)); // the frame is a view
 }
 
 function relaySdk(ws: WebSocket<Seat>, frame: Buffer): void {
   const code = codeOf(frame);
   if (code === '200') ws.send(EMPTY_STORAGE);
+  else if (code === '201' && commits !== null) {
+    const op = Buffer.from(frame);
+    commits.write(op, () => relayOp(ws, op));
+  } else if (code === '201') relayOp(ws, frame);
   else ws.publish(ws.getUserData().room, frame);
-  if (code === '201') ws.send(frame); // the acknowledgement
+}
+
+/** To the others, and to its sender as the acknowledgement. */
+function relayOp(ws: WebSocket<Seat>, op: Buffer): void {
+  if (!open.has(ws)) return;
+  ws.cork(() => {
+    ws.publish(ws.getUserData().room, op);
+    ws.send(op);
+  });
 }
 
 function answer(res: HttpResponse, text: string): void {
@@ -65,6 +83,7 @@ App()
     open(ws) {
       const { door, room } = ws.getUserData();
       ws.subscribe(room);
+      open.add(ws);
       people += 1;
       if (door === 'sdk')
         ws.send(JSON.stringify({ type: 104, actor: people, nonce: 'n', scopes: ['*:write'], users: {}, meta: {} }));
@@ -74,6 +93,9 @@ App()
       if (ws.getUserData().door === 'yjs') relayYjs(ws, frame);
       else relaySdk(ws, frame);
     },
+    close(ws) {
+      open.delete(ws);
+    },
   })
   .get('/v2/rooms/:room/storage', (res) => answer(res, DOCUMENT))
   .get('/*', (res) => answer(res, ROOM))
@@ -82,13 +104,17 @@ App()
     res.onAborted(() => {
       isGone = true;
     });
-    res.onData((_, isLast) => {
-      if (isLast && !isGone) res.cork(() => answer(res, ROOM));
+    const finish = (): void => {
+      if (!isGone) res.cork(() => answer(res, ROOM));
+    };
+    res.onData((body, isLast) => {
+      if (isLast && commits !== null) commits.write(Buffer.from(body.slice(0)), finish);
+      else if (isLast) finish();
     });
   })
-  .listen(HOST, Number(process.env.PORT), (listening) => {
+  .listen(HOST, Number(PORT), (listening) => {
     if (listening === false) throw new Error('the port is taken');
   });
 
-process.once('SIGTERM', () => process.exit(0));
+process.once('SIGTERM', () => void (commits?.close() ?? Promise.resolve()).finally(() => process.exit(0)));
 process.once('disconnect', () => process.exit(0)); // the runner is gone
