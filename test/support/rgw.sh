@@ -21,6 +21,7 @@ trap 'exit 1' INT TERM HUP
 DIES_WITH_US=$(command -v setpriv >/dev/null && echo 'setpriv --pdeathsig KILL' || true)   # also when this shell is killed with -9
 lives() { grep -q '^State:.[^ZX]' "/proc/$1/status" 2>/dev/null; }                         # its unburied remains do not count
 all_live() { local pid; for pid in $DAEMONS $WATCHED; do lives "$pid" || return 1; done; }
+ask() { until timeout 60 ceph "$@"; do all_live; sleep 0.1; done; }                        # a young monitor now and then refuses (EPERM); both say the same twice
 daemon() { local name=$1; shift; $DIES_WITH_US "$@" >"$D/$name.out" 2>&1 & DAEMONS="$DAEMONS $!"; }
 
 cat >"$CEPH_CONF" <<C
@@ -69,8 +70,8 @@ C
 monmaptool --create --clobber --fsid "$FSID" --addv a "[v1:127.0.0.1:$MON_PORT]" "$D/monmap"
 ceph-mon --mkfs -i a --monmap "$D/monmap"
 daemon mon ceph-mon -f -i a
-timeout 60 ceph osd new "$OSD_UUID"
-timeout 60 ceph osd crush add osd.0 1.0 host=local root=default
+ask osd new "$OSD_UUID"
+ask osd crush add osd.0 1.0 host=local root=default
 ceph-osd -i 0 --mkfs --osd-uuid "$OSD_UUID"
 daemon osd ceph-osd -f -i 0
 until timeout 60 ceph osd stat | grep -q '1 up'; do all_live; sleep 0.1; done
