@@ -52,7 +52,8 @@ export const fanoutYjs: Case = {
   ],
 };
 
-function talkOf({ clients, typists, perSecond }: Typing): Talk {
+/** So many who type in one room. */
+export function talkOf({ clients, typists, perSecond }: Typing): Talk {
   return {
     clients,
     senders: typists,

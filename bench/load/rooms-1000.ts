@@ -3,7 +3,7 @@
  * Expected: below the servers that keep a `Y.Doc` with its own handlers and timers for every room; a room here is plain fields and bytes.
  */
 import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
-import { MANY_ROOMS } from '../config.ts';
+import { FANOUT_YJS, MANY_ROOMS } from '../config.ts';
 import { settledKb } from '../memory.ts';
 import { atrium } from '../servers/atrium.ts';
 import { atriumCluster } from '../servers/atrium-cluster.ts';
@@ -11,8 +11,10 @@ import { hocuspocus } from '../servers/hocuspocus.ts';
 import { rawUws, rawUwsWithCommits } from '../servers/raw-uws.ts';
 import { vendorDev } from '../servers/vendor-dev.ts';
 import { yWebsocket } from '../servers/y-websocket.ts';
+import { talkOf } from './fanout-yjs.ts';
 import { eachOf, ManyRooms } from './many-rooms.ts';
 import { startPace } from './pace.ts';
+import { heat } from './paced-room.ts';
 import { measure, outcomeOf, settled } from './window.ts';
 
 const { rooms, clients, perSecond, warmRooms } = MANY_ROOMS;
@@ -50,6 +52,7 @@ export const rooms1000: Case = {
 };
 
 async function talkInAll(trial: Trial): Promise<Outcome> {
+  await heat(trial, talkOf(FANOUT_YJS[0]!));
   const all = new ManyRooms(trial, { rooms: warmRooms + rooms, clients, senders: clients });
   const enter = async (room: number): Promise<void> => {
     await all.makeRoom(room);
