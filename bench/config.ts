@@ -14,8 +14,8 @@ export const RUN = {
 } as const;
 
 /**
- * Before the first client of a case at a given pace enters, the same talk goes on in a room of its own, much faster: V8 compiles what ran some ten thousand times,
- * which at the measured pace would take minutes, and a server in use has long done.
+ * Before a window in which people talk in one room, or in a thousand, the same talk goes on in a room of its own, much faster: V8 compiles what ran
+ * some ten thousand times, which at the measured pace would take minutes, and a server in use has long done.
  */
 export const HEAT = { clients: 10, perSecond: 300, seconds: 3, coolMs: 500 } as const;
 
