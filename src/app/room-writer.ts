@@ -40,14 +40,16 @@ const LEFT_MS = 60_000;
 
 export class RoomWriter implements RoomWrites {
   readonly #deps: RoomWriterDeps;
-  readonly #changes = new Gathered<Wanted, Outcome>({ ...AT_ONCE, work: (wanted) => this.#changeAll(wanted) });
-  readonly #makings = new Gathered<NewRoom, Found>({ ...AT_ONCE, work: (rooms) => this.#makeAll(rooms) });
-
+  readonly #changes: Gathered<Wanted, Outcome>;
+  readonly #makings: Gathered<NewRoom, Found>;
   /** Oldest first. */
   readonly #left = new Map<RoomId, { readonly room: StampedRoom; readonly untilMs: number }>();
 
   constructor(deps: RoomWriterDeps) {
     this.#deps = deps;
+    const { clock } = deps;
+    this.#changes = new Gathered({ ...AT_ONCE, clock, work: (wanted) => this.#changeAll(wanted) });
+    this.#makings = new Gathered({ ...AT_ONCE, clock, work: (rooms) => this.#makeAll(rooms) });
   }
 
   make(db: Sql, room: NewRoom): Promise<Found> {

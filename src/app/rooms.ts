@@ -150,13 +150,13 @@ function admission({ db, outbox, writer, memory, visits, ...deps }: AdmissionPar
     return room === null ? null : atEntry(room);
   };
   return async (target, visit) => {
-    if (visit === 'going on') return admit(target, { ...deps, findRoom, createRoom: thereIsNone });
+    if (visit === 'going on') return admit(target, { findRoom, createRoom: thereIsNone, ...deps });
     const createRoom: AdmissionDeps['createRoom'] = async (wanted) => {
-      const { room } = await writer.make(db, roomOnEntry({ ...wanted, nowIso: isoFromMs(systemClock.nowMs()) }));
+      const { room } = await writer.make(db, roomOnEntry({ nowIso: isoFromMs(systemClock.nowMs()), ...wanted }));
       outbox.nudge();
       return atEntry(room);
     };
-    const admitted = await admit(target, { ...deps, findRoom, createRoom });
+    const admitted = await admit(target, { findRoom, createRoom, ...deps });
     visits.note(admitted.roomId);
     return admitted;
   };

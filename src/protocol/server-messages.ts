@@ -110,13 +110,13 @@ export function encodeForSdk(message: ServerMessage): string | null {
     case 'storage.rejected':
       return JSON.stringify({ type: 299, opIds: message.opIds, reason: message.reason });
     case 'ydoc.state':
-      return encodeYdoc({ ...message, isSync: true, stateVector: toBase64(message.vector) });
+      return encodeYdoc({ isSync: true, stateVector: toBase64(message.vector), ...message });
     case 'ydoc.update':
-      return encodeYdoc({ ...message, isSync: false, stateVector: null, hash: '' });
+      return encodeYdoc({ isSync: false, stateVector: null, hash: '', ...message });
     case 'ydoc.hash':
-      return encodeYdoc({ ...message, update: EMPTY_UPDATE, isSync: false, stateVector: null });
+      return encodeYdoc({ update: EMPTY_UPDATE, isSync: false, stateVector: null, ...message });
     case 'ydoc.question':
-      return encodeYdoc({ ...message, update: EMPTY_UPDATE, isSync: true, stateVector: toBase64(message.vector), hash: '' });
+      return encodeYdoc({ update: EMPTY_UPDATE, isSync: true, stateVector: toBase64(message.vector), hash: '', ...message });
     case 'ydoc.denied':
     case 'awareness':
       return null;

@@ -94,7 +94,7 @@ function withAnswers(frames: OutFrame[], heard: readonly Waiting[]): OutFrame[] 
     if (message.type === 'storage.rejected') answers.push(...message.opIds);
     if (message.type === 'storage.ops') for (const { opId } of message.ops) if (opId !== undefined) answers.push(opId);
   }
-  return answers.length === 0 ? frames : [{ ...frames[0]!, answers }, ...frames.slice(1)];
+  return answers.length === 0 ? frames : [{ answers, ...frames[0]! }, ...frames.slice(1)];
 }
 
 interface Group {

@@ -1,12 +1,16 @@
 /**
- * What a room has decided and not yet written down. One append is under way at a time; what gathers meanwhile is the next entry. What nobody waits
+ * What a room has decided and not yet written down. One append is under way at a time; what gathers meanwhile is the next entry, which waits a moment for
+ * those whom the last one answered: twenty who write as soon as they are answered share a commit then instead of two half ones. What nobody waits
  * for waits for the beat, so that a room in which people type costs a commit per beat instead of one per keystroke.
  */
 import { concat } from '../base/binary.ts';
+import type { Clock } from '../base/clock.ts';
+import { CommitDelay } from '../kernel/persistence/commit-delay.ts';
 import type { AppendOutcome, Journal, JournalEntry } from '../kernel/persistence/journal.ts';
 import type { Beat } from './beat.ts';
 
 export interface PendingDeps {
+  readonly clock: Clock;
   readonly journal: Pick<Journal, 'append'>;
   readonly beat: Beat;
   /** Whether somebody waits for what is pending. */
@@ -22,6 +26,7 @@ const UNAWAITED_BYTES_MAX = 64 * 1024;
 
 export class Pending {
   readonly #deps: PendingDeps;
+  readonly #delay: CommitDelay;
   #records: Uint8Array[] = [];
   #bytes = 0;
   #isAppending = false;
@@ -29,6 +34,7 @@ export class Pending {
 
   constructor(deps: PendingDeps) {
     this.#deps = deps;
+    this.#delay = new CommitDelay({ clock: deps.clock, begin: () => this.append() });
   }
 
   /** Bytes that are not in the journal, those under way included. */
@@ -44,11 +50,13 @@ export class Pending {
   add(record: Uint8Array): void {
     this.#records.push(record);
     this.#bytes += record.length;
+    this.#delay.came();
   }
 
   /** At once when somebody waits for it; else with what other rooms have by the next beat. */
   appendInTime(): void {
-    if (this.#deps.isAwaited() || this.#bytes > UNAWAITED_BYTES_MAX) this.append();
+    if (this.#bytes > UNAWAITED_BYTES_MAX) this.append();
+    else if (this.#deps.isAwaited()) this.#appendTogether();
     else if (this.#records.length > 0) this.#appendAtBeat();
   }
 
@@ -57,13 +65,16 @@ export class Pending {
     if (this.#isAppending || this.#records.length === 0) return;
     const place = this.#deps.place();
     if (place === null) return;
-    const entry = { ...place, count: this.#records.length, payload: concat(this.#records) };
+    const isAwaited = this.#deps.isAwaited();
+    const entry = { count: this.#records.length, payload: concat(this.#records), ...place };
     this.#records = [];
     this.#isAppending = true;
+    this.#delay.stop();
     this.#deps.journal.append(entry).then(
       (outcome) => {
         this.#isAppending = false;
         this.#bytes -= entry.payload.length;
+        if (isAwaited) this.#delay.answered(entry.count, this.#records.length);
         this.#deps.onAppended(entry, outcome);
       },
       (error: unknown) => {
@@ -71,6 +82,10 @@ export class Pending {
         this.#deps.onFailed(error);
       },
     );
+  }
+
+  #appendTogether(): void {
+    if (!this.#delay.isOn) this.append();
   }
 
   #appendAtBeat(): void {

@@ -105,6 +105,7 @@ export class RoomActor implements Actor<Command> {
     this.#gate = new Gate(room.version);
     this.#watch = new RoomWatch(deps.watcher, room);
     this.#pending = new Pending({
+      clock: deps.clock,
       journal: deps.journal,
       beat: deps.beat,
       isAwaited: () => !this.#gate.isEmpty,
@@ -126,15 +127,10 @@ export class RoomActor implements Actor<Command> {
     const groundNow = (): RoomGround => this.#ground;
     this.#keeper = new SnapshotKeeper({ room, ground: groundNow, whenDurable, clock, log, policy, snapshots, journal });
     this.#history = new HistoryKeeper({
-      room,
-      ground: groundNow,
-      whenDurable,
-      clock,
-      log,
-      keepVersion,
       autoVersionMs: policy.autoVersionMs,
       act: (command) => this.act(command),
       onFenced: () => this.#lose('fenced'),
+      ...{ room, ground: groundNow, whenDurable, clock, log, keepVersion },
     });
   }
 

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { RoomWriter } from '../../src/app/room-writer.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asRoomId } from '../../src/base/ids.ts';
 import { changeRoom, findRoom, type NewRoom, noteVisits, type RoomRow, renameRoom } from '../../src/features/rooms/queries.ts';
@@ -30,7 +31,7 @@ function aWriter(before: (query: Query) => Promise<void> = async () => undefined
     transaction: (work) => db.transaction((tx) => work(counting(tx))),
   });
   const db = counting(real);
-  const writer = new RoomWriter({ db, clock });
+  const writer = new RoomWriter({ db, clock: { ...systemClock, monotonicMs: () => clock.monotonicMs() } });
   return { writer, db, statements };
 }
 

@@ -128,6 +128,24 @@ test('[GA2] one append is under way at a time; what gathers meanwhile is the nex
   expect(sent).toHaveLength(4);
 });
 
+test('[GA22] who writes again as soon as it is answered shares entries with the others who do; the next one waits for them a moment', async () => {
+  const { actor, clock, appends } = withPeople(anActor());
+  const counts = (): number[] => appends.map(({ entry }) => entry.count);
+  actor.tell(set('ann', 1, 1));
+  actor.tell(set('bob', 1, 1));
+  appends[0]!.answer('committed'); // ann's alone: bob's came too late for it
+  await settled();
+  expect(counts()).toEqual([1]);
+  actor.tell(set('ann', 2, 2));
+  expect(counts()).toEqual([1, 2]);
+  appends[1]!.answer('committed');
+  await settled();
+  actor.tell(set('bob', 2, 2));
+  expect(counts()).toEqual([1, 2]);
+  clock.advance(2); // ann has stopped
+  expect(counts()).toEqual([1, 2, 1]);
+});
+
 test('[GA3] presence, joins and Yjs updates do not wait; Yjs state vectors and REST answers do', async () => {
   const { actor, clock, appends, sent } = withPeople(anActor());
   actor.tell({ type: 'ydoc.fetch', from: id('bob'), guid: '', vector: new Uint8Array([0]) });
@@ -147,6 +165,7 @@ test('[GA3] presence, joins and Yjs updates do not wait; Yjs state vectors and R
   expect(read).toBeNull();
   appends[0]!.answer('committed');
   await settled();
+  clock.advance(2); // a commit that has answered one may wait so long for it
   appends[1]!.answer('committed');
   await settled();
   clock.turn();
@@ -195,12 +214,13 @@ test('[GA7] a refused message closes the socket of its sender and nobody else', 
 });
 
 test('[SN-R1] a snapshot is taken at the moment, saved only once that moment is durable, and leaves the older one its journal', async () => {
-  const { actor, appends, saves, trims } = withPeople(anActor({ snapshotAfterChanges: 1 }));
+  const { actor, clock, appends, saves, trims } = withPeople(anActor({ snapshotAfterChanges: 1 }));
   actor.tell(set('ann', 1, 1));
   actor.tell(set('ann', 2, 2));
   appends[0]!.answer('committed');
   await settled();
   expect(saves).toEqual([]); // version 2 is decided, not yet durable
+  clock.advance(2);
   appends[1]!.answer('committed');
   await settled();
   expect(saves).toMatchObject([{ stream: 5, epoch: 3, version: 2 }]);
@@ -213,7 +233,7 @@ test('[SN-R1] a snapshot is taken at the moment, saved only once that moment is 
 });
 
 test('[SN-R2] snapshot and journal make the same room again', async () => {
-  const { actor, appends, saves, room } = withPeople(anActor({ snapshotAfterChanges: 1 }));
+  const { actor, clock, appends, saves, room } = withPeople(anActor({ snapshotAfterChanges: 1 }));
   actor.tell(set('ann', 1, 1));
   appends[0]!.answer('committed');
   await settled();
@@ -221,6 +241,7 @@ test('[SN-R2] snapshot and journal make the same room again', async () => {
   actor.tell({ type: 'ydoc.change', from: null, guid: 'sub', update: new Uint8Array([1, 1, 5, 0, 4, 1, 1, 116, 1, 97, 0]) });
   appends[1]!.answer('committed');
   await settled();
+  clock.advance(2);
   const again = emptyRoom(room.id, { from: 1_001, to: 2_001 });
   restoreSnapshot(again, saves[0]!);
   for (const { entry } of appends.slice(1)) for (const record of decodeRecords(entry.payload)) replayRecord(again, record);

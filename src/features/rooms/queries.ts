@@ -63,7 +63,7 @@ export async function findOrCreateRoom(db: Sql, room: NewRoom): Promise<Found> {
  * outbox is to be nudged.
  */
 export async function findOrCreateRooms(db: Sql, rooms: readonly NewRoom[]): Promise<Found[]> {
-  const wanted = JSON.stringify(rooms.map((room) => ({ ...room, events: eventsOfNew(room) })));
+  const wanted = JSON.stringify(rooms.map((room) => ({ events: eventsOfNew(room), ...room })));
   const query = sql<RoomRow & { isNew: boolean }>`
     with wanted as (
       select * from jsonb_to_recordset(${wanted}::jsonb) as room

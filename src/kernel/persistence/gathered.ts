@@ -1,9 +1,13 @@
 /**
- * Work that is cheaper done together: one batch is under way at a time, and what is asked for meanwhile is the next. Nobody waits for a batch to fill.
+ * Work that is cheaper done together: one batch is under way at a time, and what is asked for meanwhile is the next, which waits a moment for those whom
+ * the last one answered (`CommitDelay`), and for nobody else.
  */
+import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
+import { CommitDelay } from './commit-delay.ts';
 
 interface GatheredWork<Item, Outcome> {
+  readonly clock: Clock;
   readonly itemsMax: number;
   readonly waitingMax: number;
   /**
@@ -21,11 +25,13 @@ interface Waiting<Item, Outcome> {
 
 export class Gathered<Item, Outcome> {
   readonly #work: GatheredWork<Item, Outcome>;
+  readonly #delay: CommitDelay;
   #waiting: Waiting<Item, Outcome>[] = [];
   #isRunning = false;
 
   constructor(work: GatheredWork<Item, Outcome>) {
     this.#work = work;
+    this.#delay = new CommitDelay({ clock: work.clock, begin: () => this.#wake() });
   }
 
   /** @throws AppError ROOM_OVERLOADED when too many wait; nothing was done then. */
@@ -33,13 +39,22 @@ export class Gathered<Item, Outcome> {
     if (this.#waiting.length >= this.#work.waitingMax) throw new AppError('ROOM_OVERLOADED');
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      if (!this.#isRunning) void this.#run();
+      this.#delay.came();
+      this.#wake();
     });
+  }
+
+  #wake(): void {
+    if (!this.#isRunning && !this.#delay.isOn && this.#waiting.length > 0) void this.#run();
   }
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    while (this.#waiting.length > 0) await this.#runBatch(this.#waiting.splice(0, this.#work.itemsMax));
+    do {
+      const batch = this.#waiting.splice(0, this.#work.itemsMax);
+      await this.#runBatch(batch);
+      this.#delay.answered(batch.length, this.#waiting.length);
+    } while (this.#waiting.length > 0 && !this.#delay.isOn);
     this.#isRunning = false; // in the turn of the last look, so nobody falls between
   }
 

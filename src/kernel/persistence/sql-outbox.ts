@@ -20,9 +20,9 @@ export interface SqlOutboxDeps {
 const POLL_EVERY_MS = 5_000;
 const RETRY_MS_MAX = 300_000;
 /** Events of one pass; their rows stay locked until those of their type are done. */
-const PASS_MAX = 100;
+const PASS_MAX = 500;
 /** What is told of during a pass and so long after it goes together: a pass is six statements, however much it relays. */
-const BETWEEN_PASSES_MS = 20;
+const BETWEEN_PASSES_MS = 50;
 
 export class SqlOutbox implements Outbox {
   readonly #deps: SqlOutboxDeps;

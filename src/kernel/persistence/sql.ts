@@ -74,7 +74,7 @@ export function sql<Row = unknown>(strings: TemplateStringsArray, ...values: unk
 
 /** The statement under a name, for those few that run thousands of times a second. */
 export function named<Row>(name: string, query: Query<Row>): Query<Row> {
-  return { ...query, name };
+  return { name, ...query };
 }
 
 /** Joins statements' parts with a separator of ours, such as ` and `; nothing of it comes from a client. */

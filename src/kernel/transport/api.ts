@@ -14,7 +14,7 @@ import type { SqlAnswers } from '../persistence/sql-answers.ts';
 import { aboutRoutes } from './about.ts';
 import { type BodyRules, LARGE_ONES_MAX, makeBodyReader, type ReadBody } from './body.ts';
 import { corsHeaders, type Origins, PREFLIGHT_HEADERS } from './cors.ts';
-import { keyOf, outcomeOf, recorded, requestKeyOf, runOnce } from './idempotency.ts';
+import { keyOf, outcomeOf, RecordedRequest, requestKeyOf, runOnce } from './idempotency.ts';
 import type { ApiInfo } from './openapi.ts';
 import type { Authenticate, Need, Principal } from './principal.ts';
 import { makeParamsReader, makeQueryReader } from './query-string.ts';
@@ -58,8 +58,8 @@ export function makeApi(options: ApiOptions): HttpHandler {
     const requestId = options.random.uuid();
     const exchange: Exchange = { request, requestId, effect: null };
     const response = await answer(exchange, table, options).catch((error: unknown) => refusal(error, exchange, options));
-    const headers = { ...corsHeaders(options.origins, request.headers), 'x-request-id': requestId };
-    return { ...response, headers: Object.assign(headers, response.headers) };
+    const headers = { 'x-request-id': requestId, ...corsHeaders(options.origins, request.headers), ...response.headers };
+    return { ...response, headers };
   };
 }
 
@@ -122,20 +122,20 @@ async function routed(exchange: Exchange, { plan, params }: Matched, options: Ap
     await options.authorize(principal, needs, params);
   }
   const key = keyOf(request, route, options.random);
-  const seen = key === null ? { request, bytes: () => new Uint8Array() } : recorded(request);
+  const seen = key === null ? null : { key, request: new RecordedRequest(request) };
   const checked = {
     params: plan.params(params),
     query: plan.query(request.query),
-    body: await plan.body(seen.request),
+    body: await plan.body(seen?.request ?? request),
     principal,
     request,
   };
   if (route.once !== undefined) exchange.effect = { key };
-  const asked = { principal, route, params: checked.params, query: request.query, body: seen.bytes() };
+  const asked = { principal, route, params: checked.params, query: request.query };
   return runOnce(route, {
-    request: key === null ? null : requestKeyOf(key, asked),
+    request: seen === null ? null : requestKeyOf(seen.key, { body: seen.request.bytes, ...asked }),
     answers: options.answers,
-    respond: async ({ once, afterCommit }, db) => responseOf(route.reply, await route.run({ ...checked, once, afterCommit }, db)),
+    respond: async ({ once, afterCommit }, db) => responseOf(route.reply, await route.run({ once, afterCommit, ...checked }, db)),
   });
 }
 

@@ -50,24 +50,40 @@ function digestOf(length: number, ...parts: readonly (string | Uint8Array)[]): s
   return hash.digest('base64url').slice(0, length);
 }
 
-/** The request, and the bytes of its body once that was read. */
-export function recorded(request: HttpRequest): { readonly request: HttpRequest; readonly bytes: () => Uint8Array } {
-  let bytes: Uint8Array = new Uint8Array();
-  const { method, path, query, headers } = request;
-  const body = async (bytesMax: number): Promise<Uint8Array> => {
-    bytes = await request.body(bytesMax);
-    return bytes;
-  };
-  const stream = (): AsyncIterable<Uint8Array> => request.stream();
-  return {
-    request: {
-      ...{ method, path, query, headers, body, stream },
-      get aborted() {
-        return request.aborted;
-      },
-    },
-    bytes: () => bytes,
-  };
+/** A request that keeps the bytes of its body once it was read. A literal with a getter would take V8 half a microsecond. */
+export class RecordedRequest implements HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: HttpRequest['headers'];
+  readonly #request: HttpRequest;
+  #bytes: Uint8Array = new Uint8Array();
+
+  constructor(request: HttpRequest) {
+    this.method = request.method;
+    this.path = request.path;
+    this.query = request.query;
+    this.headers = request.headers;
+    this.#request = request;
+  }
+
+  /** Of the body; none before it was read. */
+  get bytes(): Uint8Array {
+    return this.#bytes;
+  }
+
+  get aborted(): AbortSignal {
+    return this.#request.aborted;
+  }
+
+  async body(bytesMax: number): Promise<Uint8Array> {
+    this.#bytes = await this.#request.body(bytesMax);
+    return this.#bytes;
+  }
+
+  stream(): AsyncIterable<Uint8Array> {
+    return this.#request.stream();
+  }
 }
 
 /** After these the request may have had its effect. */

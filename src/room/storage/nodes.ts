@@ -174,5 +174,5 @@ export function compactNode(node: StorageNode): CompactNode {
 /** The full form (protocol 5.1). */
 export function serializedNode(node: StorageNode): SerializedCrdt {
   const content = contentOf(node);
-  return (node.parent === null ? content : { ...content, parentId: node.parent.id, parentKey: node.key }) as SerializedCrdt;
+  return (node.parent === null ? content : { parentId: node.parent.id, parentKey: node.key, ...content }) as SerializedCrdt;
 }

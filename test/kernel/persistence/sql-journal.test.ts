@@ -12,6 +12,7 @@ import {
   PENDING_BYTES_MAX,
   SqlJournal,
 } from '../../../src/kernel/persistence/sql-journal.ts';
+import { manualClock } from '../../support/manual-clock.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { anEntry, aStream, type Meddler, meddled, takeOver } from '../../support/streams.ts';
 
@@ -75,6 +76,26 @@ describe('group commit', () => {
     expect(sizes).toEqual([3]);
     expect(await untilDone(work, go)).toEqual(Array(7).fill('committed'));
     expect(sizes).toEqual([3, 4]);
+  });
+
+  test('[CD5] the next batch waits for the rooms that the last one answered, and for no other', async () => {
+    const { db: slow, sizes, go } = stopAndGo();
+    const clock = manualClock();
+    const journal = new SqlJournal({ db: slow, clock: { ...clock, soon: (task) => setImmediate(task) }, log: silentLog });
+    const [one, other, third] = await streams(3);
+    await untilDone([journal.append(anEntry(one!, 1)), journal.append(anEntry(other!, 1))], go);
+    const work = [journal.append(anEntry(third!, 1)), journal.append(anEntry(one!, 2))];
+    await turn();
+    expect(sizes).toEqual([2]); // the third is no one of those it waits for
+    work.push(journal.append(anEntry(other!, 2)));
+    expect(await untilDone(work, go)).toEqual(Array(3).fill('committed'));
+    expect(sizes).toEqual([2, 3]);
+    const last = journal.append(anEntry(one!, 3));
+    await turn();
+    expect(sizes).toEqual([2, 3]);
+    clock.advance(2);
+    expect(await untilDone([last], go)).toEqual(['committed']);
+    expect(sizes).toEqual([2, 3, 1]);
   });
 
   test(`[JO7] a batch holds ${BATCH_ENTRIES_MAX} entries at most`, async () => {
