@@ -19,6 +19,8 @@ export interface Case {
   readonly metrics: readonly Metric[];
   /** Predictions as numbers; RESULTS.md says which held. */
   readonly targets: readonly Target[];
+  /** Absent: as long as that of most cases. */
+  readonly warmupSeconds?: number;
   /** Of a curve: what grows from variant to variant. Absent: the variants are no series. */
   readonly grows?: string;
 }

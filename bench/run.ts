@@ -132,7 +132,7 @@ async function runOnce({ theCase, variant, server, seconds }: Turn): Promise<Out
   const running = await server.start();
   try {
     const address = addressOf(running);
-    return await askForLoad({ ...names, address, seconds, warmupSeconds: RUN.warmupSeconds });
+    return await askForLoad({ ...names, address, seconds, warmupSeconds: theCase.warmupSeconds ?? RUN.warmupSeconds });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new Error(`${variant.name} on ${server.name}: ${reason}\n${running.output()}`, { cause });

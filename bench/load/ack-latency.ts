@@ -4,7 +4,7 @@
  * shares with whatever came meanwhile, from all rooms. At 20,000 commits hold more; they do not come more often.
  */
 import type { Case, Outcome, Trial } from '../case.ts';
-import { ACK_LATENCY } from '../config.ts';
+import { ACK_LATENCY, WRITES_WARMUP_SECONDS } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
 import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { rawUws, rawUwsWithCommits } from '../servers/raw-uws.ts';
@@ -33,6 +33,7 @@ export const ackLatency: Case = {
     name: nameOf(perSecond),
     load: (trial) => writeAtPace(trial, perSecond),
   })),
+  warmupSeconds: WRITES_WARMUP_SECONDS,
   metrics: ['p50Ms', 'p99Ms', 'cpuPerMillion', 'helperCpuPerMillion', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [
     { variant: nameOf(ACK_LATENCY.perSecond[0]), metric: 'p50Ms', against: null, limit: { atMost: 3 } },

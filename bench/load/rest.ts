@@ -5,7 +5,7 @@
  */
 import autocannon from 'autocannon';
 import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
-import { REST } from '../config.ts';
+import { REST, WRITES_WARMUP_SECONDS } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
 import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { rawUws, rawUwsWithCommits } from '../servers/raw-uws.ts';
@@ -68,6 +68,7 @@ export const rest: Case = {
     load: (trial) => repeat(trial, request),
     notFor: request.notFor ?? [],
   })),
+  warmupSeconds: WRITES_WARMUP_SECONDS,
   metrics: ['perSecond', 'p50Ms', 'p99Ms', 'cpuPerMillion', 'helperCpuPerMillion', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [
     ...targetsFor({ variant: 'get room', metric: 'perSecond' }, { atLeast: { 'raw-uws': 0.6, 'vendor-dev': 1.4 } }),

@@ -3,7 +3,7 @@
  * Expected: at least 0.35× the ops of a relay that writes nothing down, because the commits of all twenty writers are one.
  */
 import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
-import { STORAGE_OPS } from '../config.ts';
+import { STORAGE_OPS, WRITES_WARMUP_SECONDS } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
 import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { rawUws, rawUwsWithCommits } from '../servers/raw-uws.ts';
@@ -22,6 +22,7 @@ export const storageOps: Case = {
   subjects: [atrium, atriumCluster],
   peers: [rawUws, rawUwsWithCommits, vendorDev],
   variants: [{ name: NAME, load: writeInTurns }],
+  warmupSeconds: WRITES_WARMUP_SECONDS,
   metrics: ['cpuPerMillion', 'helperCpuPerMillion', 'p50Ms', 'p99Ms', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [
     ...targetsFor({ variant: NAME, metric: 'perSecond' }, { atLeast: { 'raw-uws': 0.35, 'vendor-dev': 7 } }),
