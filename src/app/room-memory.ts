@@ -44,7 +44,9 @@ export class RoomMemory<Room> implements RememberedRooms {
     if (standing === null) return this.#deps.find(roomId);
     const known = this.#rooms.get(roomId);
     if (known !== undefined && known.untilMs > this.#deps.clock.monotonicMs()) return known.room;
-    return this.#asked.get(roomId) ?? this.#ask(roomId);
+    const asked = this.#asked.get(roomId);
+    if (asked === undefined) return this.#ask(roomId);
+    return (await asked) ?? this.#deps.find(roomId); // nobody announces a new room: the question may have been answered before it was made
   }
 
   forget(roomId: RoomId): void {

@@ -36,6 +36,20 @@ test('[AX4] a room is remembered for a second, one that is not there is not', as
   expect(asked).toHaveLength(3);
 });
 
+test('[AX4] that a room is not there is no answer to who asked later: it may have been made by then', async () => {
+  const { memory, world, answer, asked } = aMemory();
+  world.isSlow = true;
+  world.room = null;
+  const first = memory.find(ROOM);
+  world.room = 'made';
+  const later = memory.find(ROOM);
+  answer();
+  expect(await first).toBeNull();
+  answer();
+  expect(await later).toBe('made');
+  expect(asked).toHaveLength(2);
+});
+
 test('[AX5] what was read before a change is not remembered after it, nor shared with those who ask after it', async () => {
   const { memory, world, answer } = aMemory();
   world.isSlow = true;

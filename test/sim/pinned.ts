@@ -5,4 +5,5 @@
 export const PINNED = [
   { seed: 350, found: 'the router called an outcome a refusal because a later attempt was refused' },
   { seed: 193, found: 'a room that was taken from its owner was read there as it had been' },
+  { seed: 19_339, found: 'who asked after a room was made heard from an older load that there was none' },
 ] as const;

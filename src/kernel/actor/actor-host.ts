@@ -2,7 +2,8 @@
  * The actors alive on this worker.
  *
  * Commands wait only while their actor loads or stops; after that each is decided the moment it arrives. The wait is bounded, because a
- * queue without a limit turns one slow load into a dead worker. One load per actor, however many callers.
+ * queue without a limit turns one slow load into a dead worker. One load per actor, however many callers; but what it found is no answer to who came after
+ * it had begun to look.
  */
 import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
@@ -37,6 +38,8 @@ interface Slot<Command> {
   actor: Actor<Command> | null;
   /** Commands that arrived before the actor was ready, in order. */
   waiting: Waiting<Command>[];
+  /** So many of these were there before the load began to look. */
+  early: number;
   /** Settles, never rejects, when the load is over. */
   loaded: Promise<void>;
   /** Settles, never rejects, when the actor is down; null while it is up. */
@@ -197,7 +200,7 @@ export class ActorHost<Command> {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
     if (this.#isClosed) throw new AppError('SERVER_STOPPING');
-    const slot: Slot<Command> = { actor: null, waiting: [], loaded: Promise.resolve(), stopped: null, isMoving: false };
+    const slot: Slot<Command> = { actor: null, waiting: [], early: 0, loaded: Promise.resolve(), stopped: null, isMoving: false };
     this.#slots.set(key, slot); // before the first await: one load, however many callers
     slot.loaded = this.#load(key, slot).catch((error: unknown) => this.#deps.onError(error, key));
     return slot;
@@ -205,13 +208,20 @@ export class ActorHost<Command> {
 
   async #load(key: string, slot: Slot<Command>): Promise<void> {
     try {
-      const actor = await this.#turns.take(() => this.#deps.load(key, () => this.#drop(key, slot)));
+      const actor = await this.#turns.take(() => {
+        queueMicrotask(() => {
+          slot.early = slot.waiting.length; // with those who ask in this turn: nothing has been read yet
+        });
+        return this.#deps.load(key, () => this.#drop(key, slot));
+      });
       if (this.#slots.get(key) !== slot) throw new AppError('ROOM_MOVED'); // lost while loading
       slot.actor = actor;
       this.#runWaiting(slot, actor);
     } catch (error) {
       if (this.#slots.get(key) === slot) this.#slots.delete(key);
-      for (const { fail } of slot.waiting.splice(0)) fail(error);
+      const isFinal = error instanceof AppError && !error.retry && !this.#isClosed;
+      for (const { fail } of slot.waiting.splice(0, isFinal ? slot.early : slot.waiting.length)) fail(error);
+      this.#wakeAgain(key, slot); // for them it may be there by now, such as a room that was made meanwhile
       if (!(error instanceof AppError)) throw error;
     }
   }

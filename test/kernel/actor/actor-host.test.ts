@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { AppError } from '../../../src/base/errors.ts';
 import type { Actor } from '../../../src/kernel/actor/actor.ts';
 import { ActorHost } from '../../../src/kernel/actor/actor-host.ts';
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
@@ -133,6 +134,33 @@ test('[AH3] a failed load fails all who waited, and the next caller loads anew',
   const again = host.ask('a', '2');
   loads[1]!.ready();
   expect(await again).toBe('did 2');
+});
+
+test('[AH19] who came after a load had begun is not refused by what it found: it is looked for once more', async () => {
+  const { host, loads } = aHost();
+  const absent = new AppError('ROOM_NOT_FOUND', { roomId: 'a' });
+  const early = [host.ask('a', '1'), host.ask('a', '2')];
+  await settled();
+  const late = host.ask('a', '3');
+  host.tell('a', '4');
+  loads[0]!.fail(absent); // seen before it was made, and told late
+  for (const answer of early) await expect(answer).rejects.toBe(absent);
+  expect(loads).toHaveLength(2);
+  loads[1]!.ready();
+  expect(await late).toBe('did 3');
+  expect(loads[1]!.actor.heard).toEqual(['3', '4']);
+});
+
+test('[AH19] who waits for a store that is away is refused with the others', async () => {
+  const { host, loads } = aHost();
+  const away = new AppError('DATABASE_UNAVAILABLE', {});
+  const early = host.ask('a', '1');
+  await settled();
+  const late = host.ask('a', '2');
+  loads[0]!.fail(away);
+  await expect(early).rejects.toBe(away);
+  await expect(late).rejects.toBe(away);
+  expect(loads).toHaveLength(1);
 });
 
 test('[AH4] tell wakes nobody: false for an actor that sleeps', () => {
