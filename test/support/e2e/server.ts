@@ -7,9 +7,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Liveblocks } from '@liveblocks/node';
+import { pino } from 'pino';
 import { afterAll, beforeEach } from 'vitest';
 import { type App, startApp } from '../../../src/app.ts';
-import { silentLog } from '../../../src/base/observe.ts';
 import { readSettings } from '../../../src/config.ts';
 import { usePostgres } from '../postgres.ts';
 import { aRedisPrefix, useRedis } from '../redis.ts';
@@ -60,6 +60,9 @@ function skipAll(): TestServer {
   };
 }
 
+/** What goes wrong on the server's side is said beside the test that sees it. */
+const errorLog = pino({ level: 'error' }, pino.destination({ dest: 2, sync: true }));
+
 async function ownServer(settings: Readonly<Record<string, string>>): Promise<TestServer> {
   if (isCluster && !(services.has('redis') && services.has('ceph'))) return skipAll();
   const clusterOnly: Record<string, string> = isCluster ? await clusterServices() : {};
@@ -79,7 +82,7 @@ async function ownServer(settings: Readonly<Record<string, string>>): Promise<Te
     ...settings,
   };
   const start = (): Promise<Pick<App, 'url' | 'stop'>> =>
-    isCluster ? startCluster(all) : startApp(readSettings(all), { log: silentLog, onFatal: unexpected });
+    isCluster ? startCluster(all) : startApp(readSettings(all), { log: errorLog, onFatal: unexpected });
   let app = await start();
   afterAll(async () => {
     await app.stop();
