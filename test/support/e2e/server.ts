@@ -7,9 +7,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Liveblocks } from '@liveblocks/node';
-import { pino } from 'pino';
 import { afterAll, beforeEach } from 'vitest';
 import { type App, startApp } from '../../../src/app.ts';
+import { makeLog } from '../../../src/base/observe.ts';
 import { readSettings } from '../../../src/config.ts';
 import { usePostgres } from '../postgres.ts';
 import { aRedisPrefix, useRedis } from '../redis.ts';
@@ -61,7 +61,7 @@ function skipAll(): TestServer {
 }
 
 /** What goes wrong on the server's side is said beside the test that sees it. */
-const errorLog = pino({ level: 'error' }, pino.destination({ dest: 2, sync: true }));
+const errorLog = makeLog('error');
 
 async function ownServer(settings: Readonly<Record<string, string>>): Promise<TestServer> {
   if (isCluster && !(services.has('redis') && services.has('ceph'))) return skipAll();
