@@ -47,7 +47,28 @@ const refuse = (): never => {
 };
 const keysOf = (room: RoomRow | null): string[] => Object.keys(room?.metadata ?? {}).sort();
 
+const tellOf = (db: Sql, event: string) =>
+  db.query(sql`
+    insert into webhooks (id, url, subscribed_events, storage_throttle_s, ydoc_throttle_s, secret)
+    values (${`wh_${event}`}, 'https://example.org', ${[event]}::text[], 10, 10, 'whsec_')`);
+
+test('[AX14] that a room was made is told only if some webhook wants to hear of it', async () => {
+  const made = async (db: Sql, id: string) => {
+    await new RoomWriter({ db, clock: systemClock }).make(db, aRoom(id));
+    return (await db.query<{ of: string }>(sql`select payload ->> 'roomId' as of from outbox`)).map(({ of }) => of);
+  };
+  const db = await postgres.open();
+  expect(await made(db, 'before')).toEqual([]);
+  await tellOf(db, 'roomDeleted');
+  expect(await made(db, 'others')).toEqual([]);
+  await tellOf(db, 'roomCreated');
+  expect(await made(db, 'heard')).toEqual(['heard']);
+  await db.query(sql`update webhooks set disabled = true`);
+  expect(await made(db, 'disabled')).toEqual(['heard']);
+});
+
 test('[AX9] ten that are made at once share commits, and of one id only the first is new', async () => {
+  await tellOf(real, 'roomCreated');
   const { writer, db, statements } = aWriter();
   const rooms = Array.from({ length: 9 }, (_, n) => aRoom(`made-${n}`));
   const found = await Promise.all([...rooms, aRoom('made-8', { late: 'yes' })].map((room) => writer.make(db, room)));

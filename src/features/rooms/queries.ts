@@ -59,8 +59,8 @@ export async function findOrCreateRoom(db: Sql, room: NewRoom): Promise<Found> {
 }
 
 /**
- * The rooms of these ids, which differ, in any order; one statement, so they are there afterwards whoever races. Of those that it makes it tells: the
- * outbox is to be nudged.
+ * The rooms of these ids, which differ, in any order; one statement, so they are there afterwards whoever races. Of those that it makes it tells, if some
+ * webhook wants to hear of them: the outbox is to be nudged.
  */
 export async function findOrCreateRooms(db: Sql, rooms: readonly NewRoom[]): Promise<Found[]> {
   const wanted = JSON.stringify(rooms.map((room) => ({ events: eventsOfNew(room), ...room })));
@@ -78,7 +78,8 @@ export async function findOrCreateRooms(db: Sql, rooms: readonly NewRoom[]): Pro
       insert into actor_owner (stream) select pk from made where is_new
     ), told as (${insertEvents(sql`
       select event.type, event.payload || jsonb_build_object('roomPk', made.pk)
-        from made join wanted using (id), jsonb_to_recordset(wanted.events) as event (type text, payload jsonb) where is_new`)}
+        from made join wanted using (id), jsonb_to_recordset(wanted.events) as event (type text, payload jsonb)
+       where is_new and exists (select from webhooks where not disabled and 'roomCreated' = any(subscribed_events))`)}
     )
     select ${COLUMNS}, is_new as "isNew" from made`;
   const rows = await db.query(named('rooms made', query));
@@ -311,9 +312,10 @@ function conditionsOf({ organizationId, userId, groupIds, clauses }: RoomFilter)
   if (organizationId !== null) conditions.push(sql`organization_id = ${organizationId}`);
   // A list of none is no access, so it does not count as a match (supplement 4.4 row 13).
   const members: Query[] = [];
-  if (userId !== null) members.push(sql`users_accesses ? ${userId} and users_accesses -> ${userId} <> '[]'::jsonb`);
+  if (userId !== null)
+    members.push(sql`users_accesses <> '{}' and users_accesses ? ${userId} and users_accesses -> ${userId} <> '[]'::jsonb`);
   if (groupIds !== null) {
-    members.push(sql`groups_accesses ?| ${groupIds}::text[]
+    members.push(sql`groups_accesses <> '{}' and groups_accesses ?| ${groupIds}::text[]
       and exists (select 1 from unnest(${groupIds}::text[]) as wanted(id) where groups_accesses -> wanted.id <> '[]'::jsonb)`);
   }
   if (members.length > 0) conditions.push(sql`(${joinSql(members, ' or ')})`);
@@ -322,6 +324,6 @@ function conditionsOf({ organizationId, userId, groupIds, clauses }: RoomFilter)
 
 function conditionOf({ field, key, operator, value }: RoomClause): Query {
   if (field === 'roomId') return operator === ':' ? sql`id = ${value}` : sql`starts_with(id, ${value})`;
-  if (operator === ':') return sql`metadata @> ${JSON.stringify({ [String(key)]: value })}::jsonb`; // an array holds no string: it never matches
+  if (operator === ':') return sql`metadata <> '{}' and metadata @> ${JSON.stringify({ [String(key)]: value })}::jsonb`; // an array holds no string: it never matches
   return sql`jsonb_typeof(metadata -> ${key}) = 'string' and starts_with(metadata ->> ${key}, ${value})`;
 }

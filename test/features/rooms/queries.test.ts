@@ -288,6 +288,29 @@ describe('the list', () => {
     expect(await idsOf({ userId: '', groupIds: '' })).toEqual([]);
   });
 
+  test.each([
+    [{ userId: 'mia' }, ['rooms_users']],
+    [{ groupIds: 'qa,dev' }, ['rooms_groups']],
+    [{ userId: 'mia', groupIds: 'qa' }, ['rooms_users', 'rooms_groups']],
+    [{ query: 'metadata["stage"]:"final"' }, ['rooms_metadata']],
+  ])('[RM73] who is named by few rooms, or what, is found by an index: %j', async (parameters, indexes) => {
+    await db.transaction(async (tx) => {
+      await tx.query(sql`set local enable_seqscan = off`);
+      await tx.query(sql`set local enable_indexscan = off`); // leaves bitmaps: what a large table would get
+      const plan: unknown[] = [];
+      const explaining: Sql = {
+        async query(query) {
+          plan.push(...(await tx.query({ text: `explain ${query.text}`, values: query.values })));
+          return [];
+        },
+        transaction: (work) => work(explaining),
+      };
+      await listRooms(explaining, { filter: filterOf(parameters), after: null, limit: 10 });
+      const lines = JSON.stringify(plan);
+      for (const index of indexes) expect(lines).toContain(`Bitmap Index Scan on ${index}`);
+    });
+  });
+
   test('[RM48] organizationId and the older metadata.KEY parameters', async () => {
     expect(await idsOf({ organizationId: 'acme' })).toEqual(['B_1']);
     expect(await idsOf({ organizationId: '' })).toEqual([]);

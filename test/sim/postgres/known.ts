@@ -38,7 +38,7 @@ const KNOWN: Readonly<Record<number, Known>> = {
   3552523484: { what: 'find owner', run: ownership.findOwner },
   1119610194: { what: 'find snapshot', run: snapshots.findSnapshot },
   1033009424: { what: 'find room', run: rooms.findRoom },
-  1909572518: { what: 'make room', run: rooms.makeRoom },
+  3886586688: { what: 'make room', run: rooms.makeRoom },
   4058187313: { what: 'fence room', run: rooms.fenceRoom },
   3522133823: { what: 'remove room', run: rooms.removeRoom },
   2107736234: { what: 'lock room', run: rooms.lockRoom },
