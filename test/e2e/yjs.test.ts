@@ -274,6 +274,18 @@ describe('size', () => {
     for (const editor of newcomers) expect(textOf(editor)).toBe(textOf(al));
     for (const { network } of [al, bo, ...newcomers]) expect(network.closeCodes).toEqual([]);
   });
+
+  test('[E2E-Y6] what an SDK client wrote while it was away comes back in one message, however large', async () => {
+    const roomId = freshRoomId('large-away');
+    const al = await sdkEditor(server, { roomId, userId: 'al' });
+    al.network.cut();
+    await until('al has noticed', () => al.room.getStatus() === 'reconnecting');
+    al.doc.getText('text').insert(0, 'a'.repeat(7_000_000));
+    al.network.mend();
+    await until('it is stored', async () => (await storedText(roomId)).length === 7_000_000);
+    await synchronized(al);
+    expect(al.network.closeCodes).not.toContain(1011);
+  });
 });
 
 describe('REST', () => {

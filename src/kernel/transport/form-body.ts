@@ -22,7 +22,7 @@ interface Shape {
   readonly patternProperties?: Readonly<Record<string, Shape>>;
 }
 
-const NAME = /^([^[\]]+)((?:\[[^[\]]*\])*)$/;
+const BRACKET = /[[\]]/;
 const NAME_SHOWN_MAX = 100;
 const OPEN_BRACE = 0x7b;
 
@@ -45,7 +45,7 @@ export function parseForm(bytes: Uint8Array, limits: Omit<JsonLimits, 'bytesMax'
   const fields = new Map<string, Field>();
   let keys = 0;
   for (const [name, value] of new URLSearchParams(text)) {
-    const path = pathOf(name);
+    const path = pathOf(name, limits.depthMax);
     keys += path.length;
     if (path.length > limits.depthMax || keys > limits.keysMax)
       throw new AppError('UNPROCESSABLE_ENTITY', { reason: 'The body has too many keys, or nests them too deep' });
@@ -54,12 +54,14 @@ export function parseForm(bytes: Uint8Array, limits: Omit<JsonLimits, 'bytesMax'
   return jsonOf(fields, schema as Shape);
 }
 
-/** `a[b][]` → a, b, '' */
-function pathOf(name: string): string[] {
+/** `a[b][]` → a, b, '', and no more than one beyond `depthMax`. */
+function pathOf(name: string, depthMax: number): string[] {
   const shown = name.slice(0, NAME_SHOWN_MAX);
-  const match = NAME.exec(name);
-  if (match === null) throw valueAtKey(shown, 'is not a field name: name, name[key] or name[]');
-  const path = [match[1]!, ...[...match[2]!.matchAll(/\[([^[\]]*)\]/g)].map(([, key]) => key!)];
+  const opens = name.indexOf('[');
+  const keys = opens < 0 || !name.endsWith(']') ? [] : name.slice(opens + 1, -1).split('][', depthMax);
+  const path = [keys.length === 0 ? name : name.slice(0, opens), ...keys];
+  if (path[0] === '' || path.some((key) => BRACKET.test(key)))
+    throw valueAtKey(shown, 'is not a field name: name, name[key] or name[]');
   if (path.some(isForbiddenKey)) throw valueAtKey(shown, 'may not have this name');
   return path;
 }

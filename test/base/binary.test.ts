@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { fromBase64, toBase64 } from '../../src/base/binary.ts';
+
+test.each([
+  ['', []],
+  ['AA==', [0]],
+  ['AAE=', [0, 1]],
+  ['AAEC', [0, 1, 2]],
+  ['+/+/', [251, 255, 191]],
+])('[BN1] %j is base64', (text, bytes) => {
+  expect([...fromBase64(text)!]).toEqual(bytes);
+  expect(toBase64(Uint8Array.from(bytes))).toBe(text);
+});
+
+test.each([
+  'A',
+  'AA',
+  'AAA',
+  'AAAAA',
+  '====',
+  'A===',
+  '=AAA',
+  'AA=A',
+  'AA==AAAA',
+  '-_-_',
+  'AA A',
+  'AAA\n',
+  ' AAA',
+  'AAAä',
+  'AA=='.repeat(2),
+])('[BN1] %j is none', (text) => {
+  expect(fromBase64(text)).toBeNull();
+});
+
+test('[BN1] nor does its length matter', () => {
+  const bytes = new Uint8Array(75_000_000).fill(255); // as base64: the largest frame that FRAME_BYTES_MAX allows
+  const text = toBase64(bytes);
+  expect(fromBase64(text)?.length).toBe(bytes.length);
+  expect(fromBase64(`${text.slice(0, -5)}*${text.slice(-4)}`)).toBeNull();
+});
