@@ -275,6 +275,9 @@ export type Settings = Static<typeof Settings>;
 
 const check = Compile(Settings);
 
+/** Not even one that is refused is shown: it may be a good one with a slip. */
+const SECRET: ReadonlySet<string> = new Set<keyof Settings>(['SECRET_KEY']);
+
 /**
  * Settings from a preset file's content (or none) and the environment; text becomes numbers where the table says so.
  * @throws an Error whose message is one sentence for the person who starts the server.
@@ -294,7 +297,8 @@ export function readSettings(
   if (!check.Check(values)) {
     const [problem] = check.Errors(values);
     const name = problem?.instancePath.slice(1) ?? '';
-    throw new Error(`The setting ${name} ${problem?.message ?? 'is not valid'}; it is ${JSON.stringify(values[name])}.`);
+    const shown = SECRET.has(name) ? 'a secret, and not shown' : JSON.stringify(values[name]);
+    throw new Error(`The setting ${name} ${problem?.message ?? 'is not valid'}; it is ${shown}.`);
   }
   const contradiction = contradictionIn(values);
   if (contradiction !== null) throw new Error(contradiction);

@@ -41,3 +41,9 @@ function refusalOf(settings: Readonly<Record<string, string>>): string {
   }
   throw new Error('these settings were taken');
 }
+
+test('[CG4] a secret key that is refused is not shown', () => {
+  const refusal = refusalOf({ SECRET_KEY: 'sk_0123456789abcdef 0123' });
+  expect(refusal).toMatch(/^The setting SECRET_KEY must match .*; it is a secret, and not shown\.$/);
+  expect(refusalOf({ PUBLIC_KEY: 'pk_short' })).toContain('it is "pk_short"');
+});
