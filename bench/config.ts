@@ -148,7 +148,7 @@ export const LIMITS = {
   seats: 50,
   dialsPerSecond: 100,
   longBytes: 100_000,
-  writes: { writers: 15, bytes: 50_000 },
+  writes: { writers: 30, bytes: 50_000 },
   /** A socket that was closed comes back after this; a request that was refused when it was told to, or up to twice as late. */
   pauseMs: 50,
   retryAfterMs: 1_000,
