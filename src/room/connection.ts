@@ -85,8 +85,8 @@ type Phase =
   | { readonly name: 'joining' | 'entered' | 'rejoining'; readonly roomId: RoomId; readonly target: SocketTarget }
   | { readonly name: 'closed' };
 
-/** Ops of one client that wait for the room's answers. A room answers within a commit; more than this is a flood. */
-const UNANSWERED_MAX = 20_000;
+/** Ops of one client that may wait for the room's answers when it sends more: a frame of FRAME_BYTES_MAX holds up to 300,000, and a room answers in a commit. */
+const UNANSWERED_MAX = 500_000;
 /** From a new snapshot to what its reader sends again: a round trip, and the snapshot's own time on the wire. */
 const RESEND_MS_MAX = 10_000;
 
@@ -312,7 +312,7 @@ export class Connection implements SocketHandler {
     const commands = this.#commandsOf(data);
     const outcome = this.#handOn(data, commands);
     if (outcome === 'held') for (const command of commands) this.#unanswered.note(command);
-    if (outcome === 'too much' || this.#unanswered.size > UNANSWERED_MAX) this.refuse(new AppError('ROOM_OVERLOADED'));
+    if (outcome === 'too much') this.refuse(new AppError('ROOM_OVERLOADED'));
   }
 
   #handOn(data: string | Uint8Array, commands: readonly Command[]): 'passed' | 'held' | 'too much' {
@@ -357,13 +357,13 @@ export class Connection implements SocketHandler {
       this.#told.note(command);
       this.#unanswered.note(command);
     }
-    if (this.#unanswered.size > UNANSWERED_MAX) this.refuse(new AppError('ROOM_OVERLOADED'));
-    else if (commands.some(({ type }) => type === 'event.broadcast')) this.#early.keep(data);
+    if (commands.some(({ type }) => type === 'event.broadcast')) this.#early.keep(data);
   }
 
   /** None when the frame is refused: the socket is then closed. */
   #commandsOf(data: string | Uint8Array): Command[] {
     try {
+      if (this.#unanswered.size > UNANSWERED_MAX) throw new AppError('ROOM_OVERLOADED');
       const commands = commandsOf(data, { kind: this.#kind, from: this.id });
       // The frame itself has been counted.
       return commands.length > 1 && !this.#isWithinRate(commands.length - 1) ? [] : commands;

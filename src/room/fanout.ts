@@ -91,7 +91,7 @@ function withAnswers(frames: OutFrame[], heard: readonly Waiting[]): OutFrame[] 
   const answers: string[] = [];
   for (const { to, message } of heard) {
     if (!('only' in to)) continue;
-    if (message.type === 'storage.rejected') answers.push(...message.opIds);
+    if (message.type === 'storage.rejected') for (const opId of message.opIds) answers.push(opId);
     if (message.type === 'storage.ops') for (const { opId } of message.ops) if (opId !== undefined) answers.push(opId);
   }
   return answers.length === 0 ? frames : [{ answers, ...frames[0]! }, ...frames.slice(1)];

@@ -26,7 +26,7 @@ export function decideJoin(room: RoomState, { newcomer }: Join, ctx: DecideConte
   const session = addSession(room, newcomer, effects);
   if (session.kind === 'sdk') effects.push(roomStateFor(room, session));
   effects.push(joined(session));
-  if (session.kind === 'sdk') effects.push(...presencesFor(room, session));
+  if (session.kind === 'sdk') for (const effect of presencesFor(room, session)) effects.push(effect);
   if (session.kind === 'yjs') effects.push(...askForYdoc(room, session), ...awarenessOfAll(room, session.id));
   effects.push({ type: 'reply', value: { actor: session.actor }, when: 'now' });
   return effects;

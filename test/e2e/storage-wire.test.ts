@@ -162,6 +162,17 @@ describe('acks and forwards', () => {
     expect(await items(roomId)).toEqual(['once']);
   });
 
+  test('[E2E check 32] as many ops as a frame holds are rejected as a few are, and nobody else feels it', async () => {
+    const roomId = freshRoomId('many-rejected');
+    const writer = await enterRaw(server, { roomId, userId: 'al' });
+    const reader = await enterRaw(server, { roomId, userId: 'bo', permissions: { '*': ['*:read'] } });
+    const opIds = Array.from({ length: 200_000 }, (_, number) => `${reader.actor}:${number}`);
+    reader.send({ type: CODE.storageOps, ops: opIds.map((opId) => ({ type: OP.deleteCrdt, id: '0:1', opId })) });
+    expect((await reader.take(CODE.rejected)).opIds).toEqual(opIds);
+    await writer.roundTrip();
+    expect(writer.inbox.filter(({ type }) => type === CODE.userLeft)).toEqual([]);
+  });
+
   test('[E2E check 32] a read-only connection changes nothing and gets 299, naming its ops, in a frame of its own', async () => {
     const roomId = freshRoomId('read-only');
     const al = await enterRaw(server, { roomId, userId: 'al' });

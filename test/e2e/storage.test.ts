@@ -124,6 +124,16 @@ describe('size', () => {
     expect(((await storageOf(bo)) as any).list.map((item: string) => item[0]).join('')).toBe('012345abc');
     expect([...al.network.closeCodes, ...bo.network.closeCodes]).toEqual([]);
   });
+
+  test('[E2E-S7] tens of thousands of entries arrive whole, though they come in one frame', async () => {
+    const roomId = freshRoomId('long');
+    const entries = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`k${index}`, index]));
+    const al = await enter(server, { roomId });
+    (await rootOf(al)).set('map', new LiveMap(Object.entries(entries)));
+    await saved(al);
+    expect(await backend.getStorageDocument(roomId, 'json')).toEqual({ map: entries });
+    expect(al.network.closeCodes).toEqual([]);
+  });
 });
 
 describe('several at once', () => {

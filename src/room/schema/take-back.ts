@@ -26,7 +26,7 @@ export function takeBackReplies(
     const fixesOfParent = fixes.get(parent) ?? new Map<string, Op>();
     fixes.set(parent, fixesOfParent.set(key, fixOf(parent, key)));
   }
-  for (const fixesOfParent of fixes.values()) replies.push(...fixesOfParent.values());
+  for (const fixesOfParent of fixes.values()) for (const fix of fixesOfParent.values()) replies.push(fix);
   return { replies, needsState: false };
 }
 

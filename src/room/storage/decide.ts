@@ -121,10 +121,10 @@ function applyAllOps(storage: Storage, ops: readonly Op[], actor: number): Appli
 
 /** Ops that name files which nobody uploaded are made and taken back, to know what their sender changed by them. */
 function withoutFiles({ storage }: RoomState, missing: readonly string[], work: () => Applied): Refused {
-  const changed: Refused['changed'][number][] = [];
+  let changed: Refused['changed'] = [];
   atomically(storage, (changes) => {
     work();
-    changed.push(...changes.map(({ slot }) => slot));
+    changed = changes.map(({ slot }) => slot);
     return 'take back';
   });
   return { reason: `No file "${missing[0]}" was uploaded to this room`, changed };
