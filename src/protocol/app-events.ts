@@ -22,6 +22,7 @@ interface OfComment extends InThread {
 }
 
 export type AppEvent =
+  /** Written only if some webhook wants to hear of it. */
   | ({ readonly type: 'room.created' } & InRoom)
   | ({ readonly type: 'room.deleted' } & InRoom)
   | ({ readonly type: 'thread.created'; readonly by: string } & InThread)
