@@ -126,8 +126,14 @@ function copyOf(message: ArrayBuffer): Uint8Array {
 /** How uWS says that a frame was above `maxPayloadLength`; the code it gives is 1006. */
 const TOO_BIG = 'Received too big message';
 
+/** What uWS says of a send; 0 when a part of it waits. */
+const SENT = 1;
+const DROPPED = 2;
+
 class UwsWire implements Wire {
   #ws: WebSocket<Seat> | null;
+  /** False: the system took all that was sent, and uWS need not be asked, which everybody who hears a message would cost once. */
+  #mayWait = false;
   #ending: { readonly code: number; readonly reason: string; readonly cancel: () => void } | null = null;
 
   constructor(ws: WebSocket<Seat>) {
@@ -135,17 +141,20 @@ class UwsWire implements Wire {
   }
 
   send(frame: string | Uint8Array): boolean {
-    const DROPPED = 2;
-    return this.#ws !== null && this.#ws.send(frame, typeof frame !== 'string') !== DROPPED;
+    if (this.#ws === null) return false;
+    const outcome = this.#ws.send(frame, typeof frame !== 'string');
+    if (outcome !== SENT) this.#mayWait = true;
+    return outcome !== DROPPED;
   }
 
   cork(writes: () => void): void {
     this.#ws?.cork(writes);
+    this.#mayWait = true; // what a send within says is not about the system
   }
 
   /** uWS would throw away what still waits, the close frame too; so it is asked to end when all has left. */
   end(code: number, reason: string): void {
-    if (this.bufferedBytes() === 0) this.#ws?.end(code, reason);
+    if (this.#waitingBytes() === 0) this.#ws?.end(code, reason);
     else this.#ending = { code, reason, cancel: systemClock.after(WIRE.closeGraceMs, () => this.drop()) };
   }
 
@@ -154,11 +163,18 @@ class UwsWire implements Wire {
   }
 
   bufferedBytes(): number {
+    if (!this.#mayWait) return 0;
+    const bytes = this.#waitingBytes();
+    this.#mayWait = bytes > 0;
+    return bytes;
+  }
+
+  #waitingBytes(): number {
     return this.#ws?.getBufferedAmount() ?? 0;
   }
 
   drained(): void {
-    if (this.#ending !== null && this.bufferedBytes() === 0) this.#ws?.end(this.#ending.code, this.#ending.reason);
+    if (this.#ending !== null && this.#waitingBytes() === 0) this.#ws?.end(this.#ending.code, this.#ending.reason);
   }
 
   /** uWS has closed it; any further call on it would throw. */

@@ -68,10 +68,36 @@ export type ServerMessage =
   /** y-protocols awareness states, for y-websocket clients; SDK clients see the same as presence. */
   | { readonly type: 'awareness'; readonly update: Uint8Array };
 
+/** What a client reads: the SDK's JSON, or the binary frames of y-websocket. */
+export type ClientKind = 'sdk' | 'yjs';
+
+/** Whether clients of this kind are told such messages at all: one that nobody in the room can read is not worth an encoding. */
+export function isReadBy(kind: ClientKind, { type }: ServerMessage): boolean {
+  switch (type) {
+    case 'ydoc.state':
+    case 'ydoc.update':
+    case 'ydoc.question':
+      return true;
+    case 'ydoc.denied':
+    case 'awareness':
+      return kind === 'yjs';
+    default:
+      return kind === 'sdk';
+  }
+}
+
 /** Messages that may be dropped for a slow reader: the next one says all that this one said. */
 export function isDroppable(message: ServerMessage): boolean {
   return message.type === 'presence' ? message.targetActor === null : message.type === 'awareness';
 }
+
+/** What somebody is doing at the moment, told to everybody. What is told to one newcomer is not. */
+export function isCursor(message: ServerMessage): boolean {
+  return message.type === 'awareness' || (message.type === 'presence' && (message.targetActor ?? ALL_OTHERS) === ALL_OTHERS);
+}
+
+/** `targetActor` of a full presence for all others (protocol 4.1). */
+export const ALL_OTHERS = -1;
 
 /** Messages that must be a frame of their own: a bare object for 104, and 299 because development clients throw on it (protocol 3.2, 5.8). */
 export function standsAlone(message: ServerMessage): boolean {

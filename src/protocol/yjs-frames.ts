@@ -81,6 +81,7 @@ export function decodeAwareness(update: Uint8Array): AwarenessState[] {
         throw new AppError('FRAME_INVALID', { reason: 'an awareness state is neither an object nor null' });
       states.push({ clientId, clock, state });
     }
+    if (decoding.hasContent(decoder)) throw new AppError('FRAME_INVALID', { reason: 'bytes after the last awareness state' });
     return states;
   });
 }
@@ -104,6 +105,18 @@ export function encodeAwareness(states: readonly AwarenessState[]): Uint8Array {
     encoding.writeVarString(encoder, JSON.stringify(state));
   }
   return encoding.toUint8Array(encoder);
+}
+
+/** Several messages of states as one, in the same order: of the same client the newest counts. */
+export function joinAwareness(updates: readonly Uint8Array[]): Uint8Array {
+  if (updates.length === 1) return updates[0]!;
+  let count = 0;
+  const bodies = updates.map((update) => {
+    const decoder = decoding.createDecoder(update);
+    count += decoding.readVarUint(decoder);
+    return update.subarray(decoder.pos);
+  });
+  return concat([encoding.encode((encoder) => encoding.writeVarUint(encoder, count)), ...bodies]);
 }
 
 export const syncStep1Frame = (vector: Uint8Array): Uint8Array => frameOf([SYNC, STEP_1], vector);

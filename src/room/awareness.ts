@@ -6,6 +6,7 @@
  */
 import type { SessionId } from '../base/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
+import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { type AwarenessState, decodeAwareness, encodeAwareness } from '../protocol/yjs-frames.ts';
 import { checkPresenceSize, fullPresence, sessionOf } from './roster.ts';
 import type { AwarenessEntry, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
@@ -33,10 +34,16 @@ export function decideAwareness(room: RoomState, { from, update }: AwarenessChan
   const session = sessionOf(room, from);
   const states = decodeAwareness(update);
   for (const { state } of states) if (state !== null) checkPresenceSize(state, ctx);
-  return states.flatMap((incoming) => acceptState(room, session, incoming, ctx));
+  if (states.length === 1) return acceptState(room, session, { ...states[0]!, update }, ctx); // as nearly all are: it goes on as it came
+  return states.flatMap((state) => acceptState(room, session, { ...state, update: encodeAwareness([state]) }, ctx));
 }
 
-function acceptState(room: RoomState, session: Session, incoming: AwarenessState, ctx: DecideContext): Effect[] {
+interface Incoming extends AwarenessState {
+  /** This state alone, encoded. */
+  readonly update: Uint8Array;
+}
+
+function acceptState(room: RoomState, session: Session, incoming: Incoming, ctx: DecideContext): Effect[] {
   const { clientId, clock, state } = incoming;
   const known = room.awareness.get(clientId);
   if (known === undefined && state === null) return []; // an echo of somebody who has left
@@ -51,7 +58,10 @@ function acceptState(room: RoomState, session: Session, incoming: AwarenessState
   room.awareness.set(clientId, { session: session.id, clock, state, sentAtMs: ctx.nowMs });
   session.presence = { [CLIENT_ID_KEY]: clientId, [STATE_KEY]: state };
   // The sender too: y-websocket closes a connection on which it does not even hear its own renewals for 30 s.
-  return [sendStates([incoming], { allBut: null }), fullPresence(session, { to: { allBut: session.id }, targetActor: -1 })];
+  return [
+    sendUpdate(incoming.update, { allBut: null }),
+    fullPresence(session, { to: { allBut: session.id }, targetActor: ALL_OTHERS }),
+  ];
 }
 
 /** The awareness that an SDK client's presence carries, for y-websocket clients. */
@@ -108,5 +118,9 @@ export function refreshAwareness(room: RoomState, ctx: DecideContext): Effect[] 
 }
 
 function sendStates(states: readonly AwarenessState[], to: { only: SessionId } | { allBut: SessionId | null }): Effect {
-  return { type: 'send', to, when: 'now', message: { type: 'awareness', update: encodeAwareness(states) } };
+  return sendUpdate(encodeAwareness(states), to);
+}
+
+function sendUpdate(update: Uint8Array, to: { only: SessionId } | { allBut: SessionId | null }): Effect {
+  return { type: 'send', to, when: 'now', message: { type: 'awareness', update } };
 }

@@ -1,6 +1,9 @@
 /**
  * Audience → frames: who gets which messages, each encoded once per client kind, all of one turn of the event loop in one frame.
  *
+ * Cursors wait a moment for each other. The first leaves at the end of its turn; what comes within the next 5 ms leaves together, so that a room full of
+ * people who move sends two hundred frames a second to each, and not a thousand. Anything else leaves at the end of its turn and takes along what waits.
+ *
  * It knows sessions and messages, not sockets: what it makes goes to `deliver` as one frame and the sessions it is for, so that a
  * frame for another worker crosses the bus once. Who hears a message is settled by the decision it came from: a session that
  * joined, or began to follow, in a later one does not get it, however long the message waited for the journal (protocol 4.4).
@@ -8,7 +11,17 @@
 import type { SessionId } from '../base/ids.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { allows } from '../protocol/permissions.ts';
-import { encodeForSdk, encodeForYjs, isDroppable, type ServerMessage, standsAlone } from '../protocol/server-messages.ts';
+import {
+  type ClientKind,
+  encodeForSdk,
+  encodeForYjs,
+  isCursor,
+  isDroppable,
+  isReadBy,
+  type ServerMessage,
+  standsAlone,
+} from '../protocol/server-messages.ts';
+import { awarenessFrame, joinAwareness } from '../protocol/yjs-frames.ts';
 import type { Audience, RoomState, Session } from './shapes.ts';
 
 /** Hands `frame` to every one of `sessions`; those that are gone are skipped. */
@@ -24,60 +37,82 @@ interface Waiting {
 /** Frames of one turn are built together; past this they leave in parts, because neither a string nor the memory is endless. */
 const TURN_BYTES_MAX = 16 * 1024 * 1024;
 
+/** From cursors to the next: far below what anybody sees, and a fifth of the frames where fifty people move. */
+const CURSORS_EVERY_MS = 5;
+
+export interface FanoutDeps {
+  readonly room: RoomState;
+  readonly deliver: Deliver;
+  readonly soon: (task: () => void) => void;
+  readonly after: (delayMs: number, task: () => void) => void;
+}
+
 export class Fanout {
-  readonly #room: RoomState;
-  readonly #deliver: Deliver;
-  readonly #soon: (task: () => void) => void;
+  readonly #deps: FanoutDeps;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
+  /** What waits leaves when this turn of the event loop ends. */
+  #leavesSoon = false;
+  /** Cursors have left a moment ago: the next leave when that is over. */
+  #isPausing = false;
 
-  constructor(deps: { room: RoomState; deliver: Deliver; soon: (task: () => void) => void }) {
-    this.#room = deps.room;
-    this.#deliver = deps.deliver;
-    this.#soon = deps.soon;
+  constructor(deps: FanoutDeps) {
+    this.#deps = deps;
   }
 
-  /** Queues a message of about so many bytes; it leaves when this turn of the event loop ends. */
+  /** Queues a message of about so many bytes; it leaves when this turn of the event loop ends, a cursor perhaps some ms later. */
   send(to: Audience, message: ServerMessage, decision: number, bytes = 0): void {
-    if (this.#waiting.length === 0) this.#soon(() => this.flush());
     this.#waiting.push({ to, message, decision });
     this.#waitingBytes += bytes;
     if (this.#waitingBytes > TURN_BYTES_MAX) this.flush();
+    else if (!isCursor(message)) this.#flushSoon();
+    else if (!this.#isPausing) this.#flushAndPause();
+  }
+
+  #flushSoon(): void {
+    if (this.#leavesSoon) return;
+    this.#leavesSoon = true;
+    this.#deps.soon(() => this.flush());
+  }
+
+  #flushAndPause(): void {
+    this.#isPausing = true;
+    this.#flushSoon();
+    this.#deps.after(CURSORS_EVERY_MS, () => {
+      this.#isPausing = false;
+      if (this.#waiting.length > 0) this.#flushAndPause();
+    });
   }
 
   /** Sends what waits; called early where order against a close matters. */
   flush(): void {
+    this.#leavesSoon = false;
     const waiting = this.#waiting;
     if (waiting.length === 0) return;
     this.#waiting = [];
     this.#waitingBytes = 0;
-    if (waiting.length === 1) this.#sendOne(waiting[0]!);
-    else this.#sendAll(waiting);
-  }
-
-  /** As most turns of most rooms are: there is nothing to gather, and each kind of client hears one encoding. */
-  #sendOne(one: Waiting): void {
-    const heard: Record<Group['kind'], SessionId[]> = { sdk: [], yjs: [] };
-    for (const session of 'only' in one.to ? sessionsOf(this.#room, one.to.only) : this.#room.sessions.values()) {
-      if (session.kind !== 'rest' && hears(session, one)) heard[session.kind].push(session.id);
+    for (const dialect of DIALECTS) {
+      const told = waiting.filter(({ message }) => isReadBy(dialect.kind, message));
+      if (told.length === 1) this.#sendOne(dialect, told[0]!);
+      else if (told.length > 1) this.#sendAll(dialect, told);
     }
-    const messages = [one.message];
-    if (heard.sdk.length > 0) this.#hand(heard.sdk, sdkFrames(messages, encodeForSdk), [one]);
-    if (heard.yjs.length > 0) this.#hand(heard.yjs, yjsFrames(messages, encodeForYjs), [one]);
   }
 
-  #sendAll(waiting: readonly Waiting[]): void {
-    const sdkText = onceEach(encodeForSdk);
-    const yjsBytes = onceEach(encodeForYjs);
-    for (const { kind, heard, sessions } of groupByMessages(this.#room.sessions, waiting)) {
+  /** As most turns of most rooms are: there is nothing to gather, and one encoding for all. */
+  #sendOne({ kind, framesOf }: Dialect, one: Waiting): void {
+    const heard: SessionId[] = [];
+    for (const session of 'only' in one.to ? sessionsOf(this.#deps.room, one.to.only) : this.#deps.room.sessions.values()) {
+      if (session.kind === kind && hears(session, one)) heard.push(session.id);
+    }
+    if (heard.length > 0) this.#deps.deliver(heard, withAnswers(framesOf([one.message]), [one]));
+  }
+
+  #sendAll({ kind, framing }: Dialect, waiting: readonly Waiting[]): void {
+    const framesOf = framing();
+    for (const { heard, sessions } of groupByMessages(this.#deps.room.sessions, kind, waiting)) {
       const told = heard.map((index) => waiting[index]!);
-      const messages = told.map(({ message }) => message);
-      this.#hand(sessions, kind === 'sdk' ? sdkFrames(messages, sdkText) : yjsFrames(messages, yjsBytes), told);
+      this.#deps.deliver(sessions, withAnswers(framesOf(told.map(({ message }) => message)), told));
     }
-  }
-
-  #hand(sessions: readonly SessionId[], frames: OutFrame[], told: readonly Waiting[]): void {
-    if (frames.length > 0) this.#deliver(sessions, withAnswers(frames, told));
   }
 }
 
@@ -98,23 +133,22 @@ function withAnswers(frames: OutFrame[], heard: readonly Waiting[]): OutFrame[] 
 }
 
 interface Group {
-  readonly kind: 'sdk' | 'yjs';
   /** Indices of the messages that all of the group hear. */
   readonly heard: readonly number[];
   readonly sessions: SessionId[];
 }
 
 /** Sessions of one kind that hear the same messages share one encoding: usually one large group, and each sender by itself. */
-function groupByMessages(sessions: ReadonlyMap<SessionId, Session>, waiting: readonly Waiting[]): Group[] {
+function groupByMessages(sessions: ReadonlyMap<SessionId, Session>, kind: ClientKind, waiting: readonly Waiting[]): Group[] {
   const { own, shared } = byAudience(waiting);
   const groups: Group[] = [];
   for (const [id, indices] of own) {
     const session = sessions.get(id);
-    if (session === undefined || session.kind === 'rest') continue;
+    if (session?.kind !== kind) continue;
     const heard = [...indices, ...heardOf(session, waiting, shared)].sort((left, right) => left - right);
-    groups.push({ kind: session.kind, heard, sessions: [id] });
+    groups.push({ heard, sessions: [id] });
   }
-  if (shared.length > 0) groups.push(...groupsOfShared(sessions, { waiting, shared, own }));
+  if (shared.length > 0) groups.push(...groupsOfShared(sessions, { kind, waiting, shared, own }));
   return groups;
 }
 
@@ -131,20 +165,21 @@ function byAudience(waiting: readonly Waiting[]): { own: Map<SessionId, number[]
 }
 
 interface Shared {
+  readonly kind: ClientKind;
   readonly waiting: readonly Waiting[];
   readonly shared: readonly number[];
   readonly own: ReadonlyMap<SessionId, unknown>;
 }
 
-function groupsOfShared(sessions: ReadonlyMap<SessionId, Session>, { waiting, shared, own }: Shared): Iterable<Group> {
+function groupsOfShared(sessions: ReadonlyMap<SessionId, Session>, { kind, waiting, shared, own }: Shared): Iterable<Group> {
   const groups = new Map<string, Group>();
   for (const session of sessions.values()) {
-    if (session.kind === 'rest' || own.has(session.id)) continue;
+    if (session.kind !== kind || own.has(session.id)) continue;
     const heard = heardOf(session, waiting, shared);
     if (heard.length === 0) continue;
-    const name = heard === shared ? session.kind : `${session.kind}:${heard.join()}`;
+    const name = heard === shared ? 'all' : heard.join();
     const group = groups.get(name);
-    if (group === undefined) groups.set(name, { kind: session.kind, heard, sessions: [session.id] });
+    if (group === undefined) groups.set(name, { heard, sessions: [session.id] });
     else group.sessions.push(session.id);
   }
   return groups.values();
@@ -166,12 +201,37 @@ function hears(session: Session, { to, decision }: Waiting): boolean {
   return to.ydocBut !== session.id && session.ydocs.has(to.guid);
 }
 
-/** Groups differ by a message or two; what they share is encoded once. */
 function onceEach<Encoded>(encode: (message: ServerMessage) => Encoded): (message: ServerMessage) => Encoded {
   const known = new Map<ServerMessage, Encoded>();
   return (message) => {
     if (!known.has(message)) known.set(message, encode(message));
     return known.get(message) as Encoded;
+  };
+}
+
+/** How clients of one kind are spoken to. */
+interface Dialect {
+  readonly kind: ClientKind;
+  readonly framesOf: FramesOf;
+  /** The same for groups that differ by a message or two: what they share is encoded once. */
+  readonly framing: () => FramesOf;
+}
+type FramesOf = (messages: readonly ServerMessage[]) => OutFrame[];
+
+const DIALECTS: readonly Dialect[] = [dialectOf('sdk', sdkFrames, encodeForSdk), dialectOf('yjs', yjsFrames, encodeForYjs)];
+
+function dialectOf<Encoded>(
+  kind: ClientKind,
+  framesOf: (messages: readonly ServerMessage[], encode: (message: ServerMessage) => Encoded) => OutFrame[],
+  encode: (message: ServerMessage) => Encoded,
+): Dialect {
+  return {
+    kind,
+    framesOf: (messages) => framesOf(messages, encode),
+    framing: () => {
+      const encodeOnce = onceEach(encode);
+      return (messages) => framesOf(messages, encodeOnce);
+    },
   };
 }
 
@@ -199,13 +259,19 @@ function sdkFrames(messages: readonly ServerMessage[], encode: (message: ServerM
   return frames;
 }
 
-/** y-websocket reads one message a frame. */
+/** y-websocket reads one message a frame; states of several people are one message. */
 function yjsFrames(messages: readonly ServerMessage[], encode: (message: ServerMessage) => Uint8Array | null): OutFrame[] {
   const frames: OutFrame[] = [];
+  const states: Uint8Array[] = [];
   for (const message of messages) {
+    if (message.type === 'awareness') {
+      states.push(message.update);
+      continue;
+    }
     const data = encode(message);
-    if (data !== null) frames.push({ data, droppable: isDroppable(message) });
+    if (data !== null) frames.push({ data, droppable: false });
   }
+  if (states.length > 0) frames.push({ data: awarenessFrame(joinAwareness(states)), droppable: true });
   return frames;
 }
 

@@ -3,6 +3,7 @@ import { AppError } from '../base/errors.ts';
 import { asSessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { FULL_ACCESS } from '../protocol/permissions.ts';
+import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { awarenessFromPresence, refreshAwareness } from './awareness.ts';
 import { addSession, checkPresenceSize, fullPresence, joined, sessionOf } from './roster.ts';
 import { removeSession } from './sessions.ts';
@@ -12,8 +13,6 @@ type PresencePatch = Extract<Command, { type: 'presence.patch' }>;
 type Broadcast = Extract<Command, { type: 'event.broadcast' }>;
 type PresenceSet = Extract<Command, { type: 'presence.set' }>;
 
-/** `targetActor` −1: a full presence for all others (protocol 4.1). */
-const ALL_OTHERS = -1;
 /** The sender of what REST broadcasts (contract, Rooms rule 7). */
 const REST_ACTOR = -1;
 
@@ -87,8 +86,12 @@ export function decidePresenceSet(room: RoomState, { userId, data, info, ttlMs }
 
 /** Ends presences whose time is up and keeps alive what y-websocket clients would otherwise forget. */
 export function decideTick(room: RoomState, ctx: DecideContext): Effect[] {
-  const expired = [...room.sessions.values()].filter((session) => hasExpired(session, ctx.nowMs));
-  return [...expired.flatMap((session) => removeSession(room, session.id)), ...refreshAwareness(room, ctx)];
+  const effects = refreshAwareness(room, ctx);
+  // A `Map` may lose entries while it is walked.
+  for (const session of room.sessions.values()) {
+    if (hasExpired(session, ctx.nowMs)) effects.push(...removeSession(room, session.id));
+  }
+  return effects;
 }
 
 function hasExpired({ expiresAtMs }: Session, nowMs: number): boolean {

@@ -120,7 +120,8 @@ export class RoomActor implements Actor<Command> {
       },
     });
     const soon = (task: () => void): void => deps.clock.soon(() => this.#guarded(task));
-    this.#fanout = new Fanout({ room, deliver: (sessions, frames) => deps.sessions.deliver(sessions, frames), soon });
+    const after = (delayMs: number, task: () => void): void => void deps.clock.after(delayMs, () => this.#guarded(task));
+    this.#fanout = new Fanout({ room, deliver: (sessions, frames) => deps.sessions.deliver(sessions, frames), soon, after });
     this.#lastBusyMs = deps.clock.nowMs();
     const whenDurable = (gated: Gated): void => this.#when('durable', room.version, gated);
     const { clock, log, policy, snapshots, journal, keepVersion } = deps;

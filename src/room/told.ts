@@ -6,6 +6,7 @@
 import type { SessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { SmallMap } from '../base/small.ts';
+import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { soleAwarenessId } from '../protocol/yjs-frames.ts';
 import type { Command } from './shapes.ts';
 
@@ -40,7 +41,7 @@ export class Told {
   /** The commands that make a session which has just joined what the former one was; the answers bring its client up to date. */
   again(from: SessionId): Command[] {
     const commands: Command[] = [];
-    if (this.#presence !== null) commands.push({ type: 'presence.patch', from, data: this.#presence, targetActor: -1 });
+    if (this.#presence !== null) commands.push({ type: 'presence.patch', from, data: this.#presence, targetActor: ALL_OTHERS });
     if (this.#awareness !== null) commands.push({ type: 'awareness.change', from, update: this.#awareness.update });
     if (this.#followsStorage) commands.push({ type: 'storage.fetch', from });
     for (const [guid, vector] of this.#ydocs) commands.push({ type: 'ydoc.fetch', from, guid, vector });

@@ -82,6 +82,13 @@ test('[AW8] awareness that is no awareness is refused', () => {
   const room = aRoom(yjs('ann'));
   const broken = say.bind(null, room, { type: 'awareness.change', from: id('ann'), update: new Uint8Array([200, 200, 200]) });
   expect(broken).toThrow(expect.objectContaining({ code: 'FRAME_INVALID' }));
+  const whole = encodeAwareness([{ clientId: 7, clock: 1, state: {} }]);
+  const tailed = say.bind(null, room, {
+    type: 'awareness.change',
+    from: id('ann'),
+    update: Buffer.concat([whole, Buffer.of(0)]),
+  });
+  expect(tailed).toThrow(expect.objectContaining({ code: 'FRAME_INVALID' })); // it goes on to others as it came
 });
 
 test('[AW9] a lone Yjs client hears its own state: y-websocket closes a connection on which it hears nothing for 30 s', () => {

@@ -25,6 +25,7 @@ test('[CM60] what happens to a thread is told to those in the room who may read 
   const fanout = new Fanout({
     room,
     soon: clock.soon,
+    after: clock.after,
     deliver: (sessions, frames) => frames.length > 0 && heard.push(...sessions),
   });
   const hearers = (visibility: 'public' | 'private'): string[] => {

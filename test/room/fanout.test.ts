@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import type { OutFrame } from '../../src/kernel/transport/send-budget.ts';
+import { encodeForSdk, encodeForYjs, isReadBy, type ServerMessage } from '../../src/protocol/server-messages.ts';
+import { encodeAwareness } from '../../src/protocol/yjs-frames.ts';
 import { Fanout } from '../../src/room/fanout.ts';
 import type { RoomState } from '../../src/room/shapes.ts';
 import { aRoom, id, join, newcomer, say } from '../support/a-room.ts';
@@ -8,7 +10,12 @@ import { manualClock } from '../support/manual-clock.ts';
 function fanoutOf(room: RoomState) {
   const clock = manualClock();
   const delivered: { to: readonly string[]; frames: readonly OutFrame[] }[] = [];
-  const fanout = new Fanout({ room, soon: clock.soon, deliver: (to, frames) => delivered.push({ to, frames }) });
+  const fanout = new Fanout({
+    room,
+    soon: clock.soon,
+    after: clock.after,
+    deliver: (to, frames) => delivered.push({ to, frames }),
+  });
   /** What each session got since the last call, as texts. */
   const turn = (): Record<string, string[]> => {
     clock.turn();
@@ -74,6 +81,7 @@ test('[FO5] only a frame of nothing but presence patches may be dropped', () => 
   const patch = { type: 'presence', actor: 1, data: {}, targetActor: null } as const;
   fanout.send({ allBut: null }, patch, 9);
   clock.turn();
+  clock.advance(5);
   fanout.send({ allBut: null }, patch, 9);
   fanout.send({ allBut: null }, { ...patch, targetActor: -1 }, 9);
   clock.turn();
@@ -114,4 +122,58 @@ test('[FO8] what goes to the sender of ops says which of them it answers; others
     [['ann'], [['1:2', '1:3', '1:4']]],
     [['bob'], [undefined]],
   ]);
+});
+
+const cursor = (x: number) => ({ type: 'presence', actor: 9, data: { x }, targetActor: null }) as const;
+const C = (x: number): string => `{"type":100,"actor":9,"data":{"x":${x}}}`;
+
+test('[FO9] the first cursor leaves with its turn, those of the next 5 ms together; whatever else is said takes them along', () => {
+  const { fanout, turn, clock } = fanoutOf(aRoom('ann'));
+  const say = (message: ServerMessage): void => fanout.send({ allBut: null }, message, 9);
+  say(cursor(1));
+  expect(turn()).toEqual({ ann: [`[${C(1)}]`] });
+  say(cursor(2));
+  expect(turn()).toEqual({});
+  clock.advance(4);
+  say({ ...cursor(3), targetActor: -1 });
+  expect(turn()).toEqual({});
+  clock.advance(1);
+  expect(turn()).toEqual({ ann: [`[${C(2)},{"type":100,"actor":9,"data":{"x":3},"targetActor":-1}]`] });
+  say(cursor(4));
+  say(event(5));
+  expect(turn()).toEqual({ ann: [`[${C(4)},${E(5)}]`] });
+  say({ ...cursor(6), targetActor: 7 }); // for one newcomer, who waits for it
+  expect(turn().ann).toHaveLength(1);
+  clock.advance(5);
+  say(cursor(7));
+  expect(turn()).toEqual({ ann: [`[${C(7)}]`] });
+});
+
+test('[FO10] the cursors of several Yjs clients are one frame', () => {
+  const { fanout, clock, delivered } = fanoutOf(aRoom(newcomer('ann', { kind: 'yjs' }), newcomer('bob', { kind: 'yjs' })));
+  const state = (clientId: number) => ({ clientId, clock: 1, state: { x: clientId } });
+  const awareness = (...clientIds: number[]) => ({ type: 'awareness', update: encodeAwareness(clientIds.map(state)) }) as const;
+  fanout.send({ allBut: null }, awareness(300), 9);
+  fanout.send({ allBut: null }, awareness(1, 2), 9);
+  clock.turn();
+  expect(delivered).toEqual([{ to: ['ann', 'bob'], frames: [{ data: encodeForYjs(awareness(300, 1, 2)), droppable: true }] }]);
+});
+
+test('[FO11] what nobody in a room can read is not encoded for them, and a kind is said to read what there is an encoding for', () => {
+  const bytes = new Uint8Array(2);
+  const all: ServerMessage[] = [
+    event(1),
+    cursor(1),
+    { type: 'user.left', actor: 1 },
+    { type: 'storage.ops', ops: [] },
+    { type: 'thread.deleted', threadId: 'th' },
+    { type: 'ydoc.state', guid: '', update: bytes, vector: bytes, hash: '' },
+    { type: 'ydoc.update', guid: '', update: bytes },
+    { type: 'ydoc.hash', guid: '', hash: '' },
+    { type: 'ydoc.question', guid: '', vector: bytes },
+    { type: 'ydoc.denied', guid: '', reason: '' },
+    { type: 'awareness', update: bytes },
+  ];
+  expect(all.filter((message) => isReadBy('sdk', message))).toEqual(all.filter((message) => encodeForSdk(message) !== null));
+  expect(all.filter((message) => isReadBy('yjs', message))).toEqual(all.filter((message) => encodeForYjs(message) !== null));
 });
