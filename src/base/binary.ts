@@ -4,12 +4,27 @@
  */
 import { decode, decodeMulti, Encoder, ExtensionCodec } from '@msgpack/msgpack';
 
-// One encoder for all: it keeps its buffer between calls, and `encode` copies the result out of it.
+// One encoder for all: it keeps its buffer between calls.
 const encoder = new Encoder();
 
 /** Bytes of plain data: JSON values, Uint8Array; undefined properties are left out by callers. */
 export function pack(value: unknown): Uint8Array {
-  return encoder.encode(value);
+  return Buffer.from(encoder.encodeSharedRef(value)); // short ones into Node's pool, for each change is one
+}
+
+const PAIR = 0x92;
+const TEXT_32 = 0xdb;
+
+/** As `pack([tag, text])`, written down directly: the encoder's way costs four times as much, for each change of Storage. @param tag 0 to 127 */
+export function packText(tag: number, text: string): Uint8Array {
+  const length = Buffer.byteLength(text);
+  const bytes = Buffer.allocUnsafe(7 + length);
+  bytes[0] = PAIR;
+  bytes[1] = tag;
+  bytes[2] = TEXT_32;
+  bytes.writeUInt32BE(length, 3);
+  bytes.write(text, 7);
+  return bytes;
 }
 
 /** @throws an Error when the bytes are not one MessagePack value. */

@@ -32,6 +32,9 @@ interface Waiting {
   readonly message: ServerMessage;
   /** The decision it came from. */
   readonly decision: number;
+  /** Its encodings, once somebody hears it: groups differ by a message or two, and share the others. */
+  text: string | null;
+  bytes: Uint8Array | null;
 }
 
 /** Frames of one turn are built together; past this they leave in parts, because neither a string nor the memory is endless. */
@@ -62,7 +65,7 @@ export class Fanout {
 
   /** Queues a message of about so many bytes; it leaves when this turn of the event loop ends, a cursor perhaps some ms later. */
   send(to: Audience, message: ServerMessage, decision: number, bytes = 0): void {
-    this.#waiting.push({ to, message, decision });
+    this.#waiting.push({ to, message, decision, text: null, bytes: null });
     this.#waitingBytes += bytes;
     if (this.#waitingBytes > TURN_BYTES_MAX) this.flush();
     else if (!isCursor(message)) this.#flushSoon();
@@ -91,28 +94,34 @@ export class Fanout {
     if (waiting.length === 0) return;
     this.#waiting = [];
     this.#waitingBytes = 0;
-    for (const dialect of DIALECTS) {
-      const told = waiting.filter(({ message }) => isReadBy(dialect.kind, message));
-      if (told.length === 1) this.#sendOne(dialect, told[0]!);
-      else if (told.length > 1) this.#sendAll(dialect, told);
+    for (const [kind, framesOf] of DIALECTS) {
+      const told = waiting.filter(({ message }) => isReadBy(kind, message));
+      if (told.length === 1) this.#sendOne(kind, told[0]!, framesOf);
+      else if (told.length > 1) this.#sendAll(kind, told, framesOf);
     }
   }
 
-  /** As most turns of most rooms are: there is nothing to gather, and one encoding for all. */
-  #sendOne({ kind, framesOf }: Dialect, one: Waiting): void {
+  /** As most turns of most rooms are: there is nothing to gather. */
+  #sendOne(kind: ClientKind, one: Waiting, framesOf: FramesOf): void {
     const heard: SessionId[] = [];
     for (const session of 'only' in one.to ? sessionsOf(this.#deps.room, one.to.only) : this.#deps.room.sessions.values()) {
       if (session.kind === kind && hears(session, one)) heard.push(session.id);
     }
-    if (heard.length > 0) this.#deps.deliver(heard, withAnswers(framesOf([one.message]), [one]));
+    if (heard.length > 0) this.#hand(heard, [one], framesOf);
   }
 
-  #sendAll({ kind, framing }: Dialect, waiting: readonly Waiting[]): void {
-    const framesOf = framing();
+  #sendAll(kind: ClientKind, waiting: readonly Waiting[], framesOf: FramesOf): void {
     for (const { heard, sessions } of groupByMessages(this.#deps.room.sessions, kind, waiting)) {
-      const told = heard.map((index) => waiting[index]!);
-      this.#deps.deliver(sessions, withAnswers(framesOf(told.map(({ message }) => message)), told));
+      this.#hand(
+        sessions,
+        heard.map((index) => waiting[index]!),
+        framesOf,
+      );
     }
+  }
+
+  #hand(sessions: readonly SessionId[], told: readonly Waiting[], framesOf: FramesOf): void {
+    this.#deps.deliver(sessions, withAnswers(framesOf(told), told));
   }
 }
 
@@ -145,11 +154,22 @@ function groupByMessages(sessions: ReadonlyMap<SessionId, Session>, kind: Client
   for (const [id, indices] of own) {
     const session = sessions.get(id);
     if (session?.kind !== kind) continue;
-    const heard = [...indices, ...heardOf(session, waiting, shared)].sort((left, right) => left - right);
-    groups.push({ heard, sessions: [id] });
+    groups.push({ heard: inOrder(indices, heardOf(session, waiting, shared)), sessions: [id] });
   }
   if (shared.length > 0) groups.push(...groupsOfShared(sessions, { kind, waiting, shared, own }));
   return groups;
+}
+
+/** Two rising lists as one. */
+function inOrder(left: readonly number[], right: readonly number[]): number[] {
+  const all: number[] = [];
+  let at = 0;
+  for (const index of left) {
+    while (at < right.length && right[at]! < index) all.push(right[at++]!);
+    all.push(index);
+  }
+  while (at < right.length) all.push(right[at++]!);
+  return all;
 }
 
 /** Messages for one session, by that session; and those for several. */
@@ -201,41 +221,15 @@ function hears(session: Session, { to, decision }: Waiting): boolean {
   return to.ydocBut !== session.id && session.ydocs.has(to.guid);
 }
 
-function onceEach<Encoded>(encode: (message: ServerMessage) => Encoded): (message: ServerMessage) => Encoded {
-  const known = new Map<ServerMessage, Encoded>();
-  return (message) => {
-    if (!known.has(message)) known.set(message, encode(message));
-    return known.get(message) as Encoded;
-  };
-}
+/** How clients of one kind are spoken to; all of `told` is for such. */
+type FramesOf = (told: readonly Waiting[]) => OutFrame[];
 
-/** How clients of one kind are spoken to. */
-interface Dialect {
-  readonly kind: ClientKind;
-  readonly framesOf: FramesOf;
-  /** The same for groups that differ by a message or two: what they share is encoded once. */
-  readonly framing: () => FramesOf;
-}
-type FramesOf = (messages: readonly ServerMessage[]) => OutFrame[];
+const DIALECTS: readonly (readonly [ClientKind, FramesOf])[] = [
+  ['sdk', sdkFrames],
+  ['yjs', yjsFrames],
+];
 
-const DIALECTS: readonly Dialect[] = [dialectOf('sdk', sdkFrames, encodeForSdk), dialectOf('yjs', yjsFrames, encodeForYjs)];
-
-function dialectOf<Encoded>(
-  kind: ClientKind,
-  framesOf: (messages: readonly ServerMessage[], encode: (message: ServerMessage) => Encoded) => OutFrame[],
-  encode: (message: ServerMessage) => Encoded,
-): Dialect {
-  return {
-    kind,
-    framesOf: (messages) => framesOf(messages, encode),
-    framing: () => {
-      const encodeOnce = onceEach(encode);
-      return (messages) => framesOf(messages, encodeOnce);
-    },
-  };
-}
-
-function sdkFrames(messages: readonly ServerMessage[], encode: (message: ServerMessage) => string | null): OutFrame[] {
+function sdkFrames(told: readonly Waiting[]): OutFrame[] {
   const frames: OutFrame[] = [];
   let batch: string[] = [];
   let droppable = true;
@@ -244,8 +238,9 @@ function sdkFrames(messages: readonly ServerMessage[], encode: (message: ServerM
     batch = [];
     droppable = true;
   };
-  for (const message of messages) {
-    const text = encode(message);
+  for (const one of told) {
+    one.text ??= encodeForSdk(one.message);
+    const { message, text } = one;
     if (text === null) continue;
     if (standsAlone(message)) {
       close();
@@ -260,16 +255,16 @@ function sdkFrames(messages: readonly ServerMessage[], encode: (message: ServerM
 }
 
 /** y-websocket reads one message a frame; states of several people are one message. */
-function yjsFrames(messages: readonly ServerMessage[], encode: (message: ServerMessage) => Uint8Array | null): OutFrame[] {
+function yjsFrames(told: readonly Waiting[]): OutFrame[] {
   const frames: OutFrame[] = [];
   const states: Uint8Array[] = [];
-  for (const message of messages) {
-    if (message.type === 'awareness') {
-      states.push(message.update);
+  for (const one of told) {
+    if (one.message.type === 'awareness') {
+      states.push(one.message.update);
       continue;
     }
-    const data = encode(message);
-    if (data !== null) frames.push({ data, droppable: false });
+    one.bytes ??= encodeForYjs(one.message);
+    if (one.bytes !== null) frames.push({ data: one.bytes, droppable: false });
   }
   if (states.length > 0) frames.push({ data: awarenessFrame(joinAwareness(states)), droppable: true });
   return frames;

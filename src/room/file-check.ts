@@ -8,7 +8,7 @@
 import { BoundedQueue } from '../base/bounded.ts';
 import type { SessionId } from '../base/ids.ts';
 import type { Command } from './shapes.ts';
-import { filesInOps } from './storage/file-references.ts';
+import { filesInOps, hasFilesInOps } from './storage/file-references.ts';
 
 type Frame = string | Uint8Array;
 
@@ -93,7 +93,7 @@ export class FileCheck {
 
 /** Whether it would be held, were it to come alone. */
 export function namesFiles(command: Command): boolean {
-  return command.type === 'storage.change' && filesInOps(command.ops).length > 0;
+  return command.type === 'storage.change' && hasFilesInOps(command.ops);
 }
 
 function filesIn(command: Command): string[] {

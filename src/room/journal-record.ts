@@ -3,7 +3,7 @@
  *
  * A stored format: records are read back by later versions of this code, so kinds are only ever added.
  */
-import { pack, unpackAll } from '../base/binary.ts';
+import { pack, packText, unpackAll } from '../base/binary.ts';
 import { AppError } from '../base/errors.ts';
 import type { Op } from '../protocol/storage-ops.ts';
 import type { DecidedRequest } from './recent-requests.ts';
@@ -32,7 +32,8 @@ const TAG = { 'storage.ops': 1, 'storage.reset': 2, 'ydoc.update': 3, numbers: 4
 export function encodeRecord(record: JournalRecord): Uint8Array {
   switch (record.kind) {
     case 'storage.ops':
-      return pack([TAG['storage.ops'], JSON.stringify(record.ops), ...authorIn(record)]);
+      if (record.author === undefined) return packText(TAG['storage.ops'], JSON.stringify(record.ops));
+      return pack([TAG['storage.ops'], JSON.stringify(record.ops), record.author]);
     case 'storage.reset':
       return pack([TAG['storage.reset']]);
     case 'ydoc.update':

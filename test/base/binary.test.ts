@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fromBase64, toBase64 } from '../../src/base/binary.ts';
+import { fromBase64, packText, toBase64, unpack } from '../../src/base/binary.ts';
 
 test.each([
   ['', []],
@@ -37,4 +37,8 @@ test('[BN1] nor does its length matter', () => {
   const text = toBase64(bytes);
   expect(fromBase64(text)?.length).toBe(bytes.length);
   expect(fromBase64(`${text.slice(0, -5)}*${text.slice(-4)}`)).toBeNull();
+});
+
+test.each(['', '{"a":1}', 'Ä 😀', 'x'.repeat(70_000)])('[BN2] a tag and a text written down directly read as a pair', (text) => {
+  expect(unpack(packText(5, text))).toEqual([5, text]);
 });

@@ -13,6 +13,12 @@ export function filesInOps(ops: readonly Op[]): FileReference[] {
   return ops.flatMap((op, at) => (op.type === OP.CREATE_FILE ? [{ fileId: op.data.id, pointer: `/${at}/data/id` }] : []));
 }
 
+/** Whether `filesInOps` would find any: looked at for each change. */
+export function hasFilesInOps(ops: readonly Op[]): boolean {
+  for (const { type } of ops) if (type === OP.CREATE_FILE) return true;
+  return false;
+}
+
 /** In a plain LSON document or a JSON Patch. A loop, so the depth of the document does not matter; its shape need not have been checked. */
 export function filesInDocument(document: Json): FileReference[] {
   const files: FileReference[] = [];
