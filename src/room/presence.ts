@@ -84,6 +84,13 @@ export function decidePresenceSet(room: RoomState, { userId, data, info, ttlMs }
   return effects;
 }
 
+/** Whether time alone can change anything here. Most rooms have nobody of whom that is true, and a worker has thousands of rooms. */
+export function heedsTime({ sessions, awareness }: RoomState): boolean {
+  if (awareness.size > 0) return true;
+  for (const { expiresAtMs } of sessions.values()) if (expiresAtMs !== null) return true;
+  return false;
+}
+
 /** Ends presences whose time is up and keeps alive what y-websocket clients would otherwise forget. */
 export function decideTick(room: RoomState, ctx: DecideContext): Effect[] {
   const effects = refreshAwareness(room, ctx);

@@ -21,6 +21,7 @@ import { type Answer, Gate, type Gated } from './gate.ts';
 import { HistoryKeeper, type KeepVersion } from './history-keeper.ts';
 import { encodeRecord, type JournalRecord } from './journal-record.ts';
 import { Pending } from './pending.ts';
+import { heedsTime } from './presence.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { decide } from './room.ts';
 import { RoomWatch, type RoomWatcher } from './room-watch.ts';
@@ -159,7 +160,7 @@ export class RoomActor implements Actor<Command> {
 
   tick(nowMs: number): void {
     if (this.#isLost) return;
-    this.tell({ type: 'clock.tick' });
+    if (heedsTime(this.#room)) this.tell({ type: 'clock.tick' });
     if (this.#isSuspended) return;
     this.#keeper.tick(nowMs);
     this.#history.tick(nowMs);

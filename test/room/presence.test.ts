@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { heedsTime } from '../../src/room/presence.ts';
 import { aRoom, id, join, LIMITS, messages, newcomer, presence, say } from '../support/a-room.ts';
 
 test('[PR1] a patch goes to all others without targetActor; a full presence with it', () => {
@@ -97,4 +98,16 @@ test('[PR10] setting it again with another userInfo tells everybody the new one'
   say(room, set, 1_000);
   const told = messages(say(room, { ...set, info: { name: 'Robot' } }, 2_000));
   expect(told[0]).toEqual({ type: 'user.joined', actor: 2, user: { id: 'bot', info: { name: 'Robot' }, scopes: ['*:write'] } });
+});
+
+test('[PR11] time is heeded where it changes something: presences that end, cursors that are renewed', () => {
+  const room = aRoom('ann', newcomer('bob', { kind: 'yjs' }));
+  expect(heedsTime(room)).toBe(false);
+  presence(room, 'ann', { __yjs_clientid: 5, __yjs: {} }, -1);
+  expect(heedsTime(room)).toBe(true);
+  const other = aRoom('ann');
+  say(other, { type: 'presence.set', userId: 'cat', data: {}, info: {}, ttlMs: 2_000 }, 0);
+  expect(heedsTime(other)).toBe(true);
+  say(other, { type: 'clock.tick' }, 2_000);
+  expect(heedsTime(other)).toBe(false);
 });
