@@ -34,8 +34,8 @@ export function decideAwareness(room: RoomState, { from, update }: AwarenessChan
   const session = sessionOf(room, from);
   const states = decodeAwareness(update);
   for (const { state } of states) if (state !== null) checkPresenceSize(state, ctx);
-  if (states.length === 1) return acceptState(room, session, { ...states[0]!, update }, ctx); // as nearly all are: it goes on as it came
-  return states.flatMap((state) => acceptState(room, session, { ...state, update: encodeAwareness([state]) }, ctx));
+  if (states.length === 1) return acceptState(room, session, { update, ...states[0]! }, ctx); // as nearly all are: it goes on as it came
+  return states.flatMap((state) => acceptState(room, session, { update: encodeAwareness([state]), ...state }, ctx));
 }
 
 interface Incoming extends AwarenessState {

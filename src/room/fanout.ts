@@ -42,6 +42,8 @@ const TURN_BYTES_MAX = 16 * 1024 * 1024;
 
 /** From cursors to the next: far below what anybody sees, and a fifth of the frames where fifty people move. */
 const CURSORS_EVERY_MS = 5;
+/** So many messages wait no longer than their turn. */
+const WAITING_MAX = 1_000;
 
 export interface FanoutDeps {
   readonly room: RoomState;
@@ -68,7 +70,7 @@ export class Fanout {
     this.#waiting.push({ to, message, decision, text: null, bytes: null });
     this.#waitingBytes += bytes;
     if (this.#waitingBytes > TURN_BYTES_MAX) this.flush();
-    else if (!isCursor(message)) this.#flushSoon();
+    else if (!isCursor(message) || this.#waiting.length >= WAITING_MAX) this.#flushSoon();
     else if (!this.#isPausing) this.#flushAndPause();
   }
 

@@ -1,7 +1,8 @@
 /** Where a socket wants to go and what it shows at the door: the two kinds of URL that clients dial. */
+import type { ClientKind } from '../protocol/server-messages.ts';
 
 export interface SocketTarget {
-  readonly kind: 'sdk' | 'yjs';
+  readonly kind: ClientKind;
   readonly roomId: string;
   readonly credentials: Credentials;
 }

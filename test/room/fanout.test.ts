@@ -149,6 +149,16 @@ test('[FO9] the first cursor leaves with its turn, those of the next 5 ms togeth
   expect(turn()).toEqual({ ann: [`[${C(7)}]`] });
 });
 
+test('[FO9] nor do more than a thousand wait', () => {
+  const { fanout, turn } = fanoutOf(aRoom('ann'));
+  fanout.send({ allBut: null }, cursor(0), 9);
+  turn();
+  for (let x = 1; x < 1_000; x += 1) fanout.send({ allBut: null }, cursor(x), 9);
+  expect(turn()).toEqual({});
+  fanout.send({ allBut: null }, cursor(1_000), 9);
+  expect(JSON.parse(turn().ann![0]!)).toHaveLength(1_000);
+});
+
 test('[FO10] the cursors of several Yjs clients are one frame', () => {
   const { fanout, clock, delivered } = fanoutOf(aRoom(newcomer('ann', { kind: 'yjs' }), newcomer('bob', { kind: 'yjs' })));
   const state = (clientId: number) => ({ clientId, clock: 1, state: { x: clientId } });
