@@ -81,6 +81,10 @@ class PooledSql implements PostgresSql {
     return this.#withClient((client) => run(client, query));
   }
 
+  change(query: Query): Promise<number> {
+    return this.#withClient((client) => countOf(client, query));
+  }
+
   transaction<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
     return this.#withClient(async (client) => {
       const transaction = new TransactionSql(client);
@@ -132,9 +136,18 @@ class TransactionSql implements Sql {
   }
 
   async query<Row>(query: Query<Row>): Promise<Row[]> {
-    // By now the connection may carry somebody else's transaction.
-    if (this.isOver) throw new Error('a statement came after its transaction had ended');
+    this.#mustGoOn();
     return run(this.#client, query);
+  }
+
+  async change(query: Query): Promise<number> {
+    this.#mustGoOn();
+    return countOf(this.#client, query);
+  }
+
+  /** By now the connection may carry somebody else's transaction. */
+  #mustGoOn(): void {
+    if (this.isOver) throw new Error('a statement came after its transaction had ended');
   }
 
   async transaction<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
@@ -151,12 +164,22 @@ class TransactionSql implements Sql {
   }
 }
 
-/** `values` may be empty: the text may then hold several statements, as migrations do; the rows are the last one's. */
-async function run<Row>(client: pg.PoolClient, { text, values, name }: Query<Row>): Promise<Row[]> {
+async function run<Row>(client: pg.PoolClient, query: Query<Row>): Promise<Row[]> {
+  const { rows } = await resultOf(client, query);
+  return rows as Row[];
+}
+
+async function countOf(client: pg.PoolClient, query: Query): Promise<number> {
+  const { rowCount } = await resultOf(client, query);
+  return rowCount ?? 0;
+}
+
+/** `values` may be empty: the text may then hold several statements, as migrations do; the result is the last one's. */
+async function resultOf(client: pg.PoolClient, { text, values, name }: Query): Promise<pg.QueryResult> {
   const query = { text, values: values.map(asParameter), ...(name === undefined ? {} : { name }) };
   try {
     const result: pg.QueryResult | pg.QueryResult[] = await client.query(query);
-    return (Array.isArray(result) ? result.at(-1) : result).rows;
+    return Array.isArray(result) ? result.at(-1)! : result;
   } catch (error) {
     throw translate(error);
   }

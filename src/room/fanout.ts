@@ -28,6 +28,8 @@ import type { Audience, RoomState, Session } from './shapes.ts';
 export type Deliver = (sessions: readonly SessionId[], frames: readonly OutFrame[]) => void;
 
 interface Waiting {
+  /** Its place among all that wait. */
+  readonly at: number;
   readonly to: Audience;
   readonly message: ServerMessage;
   /** The decision it came from. */
@@ -67,7 +69,7 @@ export class Fanout {
 
   /** Queues a message of about so many bytes; it leaves when this turn of the event loop ends, a cursor perhaps some ms later. */
   send(to: Audience, message: ServerMessage, decision: number, bytes = 0): void {
-    this.#waiting.push({ to, message, decision, text: null, bytes: null });
+    this.#waiting.push({ at: this.#waiting.length, to, message, decision, text: null, bytes: null });
     this.#waitingBytes += bytes;
     if (this.#waitingBytes > TURN_BYTES_MAX) this.flush();
     else if (!isCursor(message) || this.#waiting.length >= WAITING_MAX) this.#flushSoon();
@@ -109,23 +111,16 @@ export class Fanout {
     for (const session of 'only' in one.to ? sessionsOf(this.#deps.room, one.to.only) : this.#deps.room.sessions.values()) {
       if (session.kind === kind && hears(session, one)) heard.push(session.id);
     }
-    if (heard.length > 0) this.#hand(heard, [one], framesOf);
+    if (heard.length > 0) this.#deps.deliver(heard, withAnswers(framesOf([one]), 'only' in one.to ? [one] : NONE));
   }
 
   #sendAll(kind: ClientKind, waiting: readonly Waiting[], framesOf: FramesOf): void {
-    for (const { heard, sessions } of groupByMessages(this.#deps.room.sessions, kind, waiting)) {
-      this.#hand(
-        sessions,
-        heard.map((index) => waiting[index]!),
-        framesOf,
-      );
-    }
-  }
-
-  #hand(sessions: readonly SessionId[], told: readonly Waiting[], framesOf: FramesOf): void {
-    this.#deps.deliver(sessions, withAnswers(framesOf(told), told));
+    for (const { heard, own, sessions } of groupByMessages(this.#deps.room.sessions, kind, waiting))
+      this.#deps.deliver(sessions, withAnswers(framesOf(heard), own));
   }
 }
+
+const NONE: readonly Waiting[] = [];
 
 function sessionsOf({ sessions }: RoomState, id: SessionId): Session[] {
   const session = sessions.get(id);
@@ -133,10 +128,9 @@ function sessionsOf({ sessions }: RoomState, id: SessionId): Session[] {
 }
 
 /** Ops and refusals come back to their sender with the ids of the ops: the worker that has the socket keeps what is still to come. */
-function withAnswers(frames: OutFrame[], heard: readonly Waiting[]): OutFrame[] {
+function withAnswers(frames: OutFrame[], own: readonly Waiting[]): OutFrame[] {
   const answers: string[] = [];
-  for (const { to, message } of heard) {
-    if (!('only' in to)) continue;
+  for (const { message } of own) {
     if (message.type === 'storage.rejected') for (const opId of message.opIds) answers.push(opId);
     if (message.type === 'storage.ops') for (const { opId } of message.ops) if (opId !== undefined) answers.push(opId);
   }
@@ -144,8 +138,10 @@ function withAnswers(frames: OutFrame[], heard: readonly Waiting[]): OutFrame[] 
 }
 
 interface Group {
-  /** Indices of the messages that all of the group hear. */
-  readonly heard: readonly number[];
+  /** What all of the group hear, in order. */
+  readonly heard: readonly Waiting[];
+  /** Of it, what is for one session alone. */
+  readonly own: readonly Waiting[];
   readonly sessions: SessionId[];
 }
 
@@ -153,65 +149,65 @@ interface Group {
 function groupByMessages(sessions: ReadonlyMap<SessionId, Session>, kind: ClientKind, waiting: readonly Waiting[]): Group[] {
   const { own, shared } = byAudience(waiting);
   const groups: Group[] = [];
-  for (const [id, indices] of own) {
+  for (const [id, messages] of own) {
     const session = sessions.get(id);
     if (session?.kind !== kind) continue;
-    groups.push({ heard: inOrder(indices, heardOf(session, waiting, shared)), sessions: [id] });
+    groups.push({ heard: inOrder(messages, heardOf(session, shared)), own: messages, sessions: [id] });
   }
-  if (shared.length > 0) groups.push(...groupsOfShared(sessions, { kind, waiting, shared, own }));
+  if (shared.length > 0) groups.push(...groupsOfShared(sessions, { kind, shared, own }));
   return groups;
 }
 
-/** Two rising lists as one. */
-function inOrder(left: readonly number[], right: readonly number[]): number[] {
-  const all: number[] = [];
-  let at = 0;
-  for (const index of left) {
-    while (at < right.length && right[at]! < index) all.push(right[at++]!);
-    all.push(index);
+/** Two lists as one, each in order. */
+function inOrder(left: readonly Waiting[], right: readonly Waiting[]): Waiting[] {
+  const all: Waiting[] = [];
+  let next = 0;
+  for (const one of left) {
+    while (next < right.length && right[next]!.at < one.at) all.push(right[next++]!);
+    all.push(one);
   }
-  while (at < right.length) all.push(right[at++]!);
+  while (next < right.length) all.push(right[next++]!);
   return all;
 }
 
 /** Messages for one session, by that session; and those for several. */
-function byAudience(waiting: readonly Waiting[]): { own: Map<SessionId, number[]>; shared: number[] } {
-  const own = new Map<SessionId, number[]>();
-  const shared: number[] = [];
-  for (const [index, { to }] of waiting.entries()) {
-    if (!('only' in to)) shared.push(index);
-    else if (own.has(to.only)) own.get(to.only)!.push(index);
-    else own.set(to.only, [index]);
+function byAudience(waiting: readonly Waiting[]): { own: Map<SessionId, Waiting[]>; shared: Waiting[] } {
+  const own = new Map<SessionId, Waiting[]>();
+  const shared: Waiting[] = [];
+  for (const one of waiting) {
+    const { to } = one;
+    if (!('only' in to)) shared.push(one);
+    else if (own.has(to.only)) own.get(to.only)!.push(one);
+    else own.set(to.only, [one]);
   }
   return { own, shared };
 }
 
 interface Shared {
   readonly kind: ClientKind;
-  readonly waiting: readonly Waiting[];
-  readonly shared: readonly number[];
+  readonly shared: readonly Waiting[];
   readonly own: ReadonlyMap<SessionId, unknown>;
 }
 
-function groupsOfShared(sessions: ReadonlyMap<SessionId, Session>, { kind, waiting, shared, own }: Shared): Iterable<Group> {
+function groupsOfShared(sessions: ReadonlyMap<SessionId, Session>, { kind, shared, own }: Shared): Iterable<Group> {
   const groups = new Map<string, Group>();
   for (const session of sessions.values()) {
     if (session.kind !== kind || own.has(session.id)) continue;
-    const heard = heardOf(session, waiting, shared);
+    const heard = heardOf(session, shared);
     if (heard.length === 0) continue;
-    const name = heard === shared ? 'all' : heard.join();
+    const name = heard === shared ? 'all' : heard.map(({ at }) => at).join();
     const group = groups.get(name);
-    if (group === undefined) groups.set(name, { heard, sessions: [session.id] });
+    if (group === undefined) groups.set(name, { heard, own: NONE, sessions: [session.id] });
     else group.sessions.push(session.id);
   }
   return groups.values();
 }
 
 /** Of those for several, the ones that this session hears: `shared` itself when it hears all, as most do. */
-function heardOf(session: Session, waiting: readonly Waiting[], shared: readonly number[]): readonly number[] {
-  const missed = shared.findIndex((index) => !hears(session, waiting[index]!));
+function heardOf(session: Session, shared: readonly Waiting[]): readonly Waiting[] {
+  const missed = shared.findIndex((one) => !hears(session, one));
   if (missed < 0) return shared;
-  return shared.filter((index, place) => place < missed || (place > missed && hears(session, waiting[index]!)));
+  return shared.filter((one, place) => place < missed || (place > missed && hears(session, one)));
 }
 
 function hears(session: Session, { to, decision }: Waiting): boolean {

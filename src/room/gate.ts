@@ -21,7 +21,7 @@ export interface Answer {
 
 export class Gate {
   #durable: number;
-  #waiting: (Gated & { readonly version: number })[] = [];
+  #waiting: { readonly version: number; readonly gated: Gated }[] = [];
   #bytes = 0;
 
   /** @param durable the version that is in the journal already */
@@ -47,7 +47,7 @@ export class Gate {
       gated.release();
       return;
     }
-    this.#waiting.push({ version, ...gated });
+    this.#waiting.push({ version, gated });
     this.#bytes += gated.bytes ?? 0;
   }
 
@@ -55,24 +55,24 @@ export class Gate {
     this.#durable = durable;
     let count = 0;
     while (count < this.#waiting.length && this.#waiting[count]!.version <= durable) count += 1;
-    for (const { release, bytes } of this.#waiting.splice(0, count)) {
-      this.#bytes -= bytes ?? 0;
-      release();
+    for (const { gated } of this.#waiting.splice(0, count)) {
+      this.#bytes -= gated.bytes ?? 0;
+      gated.release();
     }
   }
 
   /** Those who wait for an answer hear this instead; what is for sessions stays. */
   refuseAnswers(error: AppError): void {
-    const refused = this.#waiting.filter(({ refuse }) => refuse !== undefined);
-    this.#waiting = this.#waiting.filter(({ refuse }) => refuse === undefined);
-    for (const { refuse, bytes } of refused) {
-      this.#bytes -= bytes ?? 0;
-      refuse?.(error);
+    const refused = this.#waiting.filter(({ gated }) => gated.refuse !== undefined);
+    this.#waiting = this.#waiting.filter(({ gated }) => gated.refuse === undefined);
+    for (const { gated } of refused) {
+      this.#bytes -= gated.bytes ?? 0;
+      gated.refuse?.(error);
     }
   }
 
   refuseAll(error: AppError): void {
     this.#bytes = 0;
-    for (const { refuse } of this.#waiting.splice(0)) refuse?.(error);
+    for (const { gated } of this.#waiting.splice(0)) gated.refuse?.(error);
   }
 }

@@ -281,8 +281,11 @@ export interface RoomDoor {
   ask(roomId: RoomId, command: Command): Promise<unknown>;
   /** The same, but null when the room sleeps: what is asked of those present is answered by an empty room without waking it. */
   askIfAwake(roomId: RoomId, command: Command): Promise<{ readonly reply: unknown } | null>;
-  /** The same without an answer, and only if the room is awake: a sleeping room has nobody to tell. */
-  tellIfAwake(roomId: RoomId, command: Command): void;
+  /**
+   * The same without an answer, and only if the room is awake: a sleeping room has nobody to tell. Resolves when the room has heard it, or cannot be
+   * reached. Never rejects.
+   */
+  tellIfAwake(roomId: RoomId, command: Command): Promise<void>;
   /**
    * A change of the database took the room from its owner, which is `at` that worker: tells it to send everybody away and forget the room.
    * Resolves when nobody answers for the room as it was any more, which takes a lease at worst. Never rejects.

@@ -224,7 +224,7 @@ export class Worker {
     return {
       ask: (roomId, command) => this.#router.ask(roomId, command),
       askIfAwake: (roomId, command) => this.#router.askIfAwake(roomId, command),
-      tellIfAwake: (roomId, command) => void this.#router.tellIfAwake(roomId, command),
+      tellIfAwake: (roomId, command) => this.#router.tellIfAwake(roomId, command),
       close: (roomId, ending) => this.#close(roomId, ending),
     };
   }

@@ -46,7 +46,7 @@ test('[BG2] while the database is away the gauges are not numbers, and nothing e
     asked += 1;
     throw new Error('away');
   };
-  const db = { query: away, transaction: away };
+  const db = { query: away, change: away, transaction: away };
   const backlog = watchBacklog({ db, clock, log: silentLog, metrics });
   await setImmediate(); // the first look has ended
   await clock.advance(15_000);

@@ -28,6 +28,7 @@ function aWriter(before: (query: Query) => Promise<void> = async () => undefined
       await before(query);
       return db.query(query);
     },
+    change: (query) => db.change(query),
     transaction: (work) => db.transaction((tx) => work(counting(tx))),
   });
   const db = counting(real);

@@ -152,6 +152,7 @@ function switchable(db: Sql) {
   return {
     db: {
       query: (query) => now.query(query),
+      change: (query) => now.change(query),
       transaction: (work) => now.transaction(work),
     } satisfies Sql as Sql,
     async within<Result>(tx: Sql, work: () => Promise<Result>): Promise<Result> {

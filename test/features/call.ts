@@ -97,7 +97,7 @@ export function aDoor(rooms: readonly string[], replies: { readonly [type in Com
       told.push([roomId, command]);
       return rooms.includes(roomId) ? { reply: replies[command.type] ?? null } : null;
     },
-    tellIfAwake: (roomId, command) => void told.push([roomId, command]),
+    tellIfAwake: async (roomId, command) => void told.push([roomId, command]),
     close: async (roomId, { code, facts }) => void told.push([roomId, { type: 'room.close', code, facts }]),
   };
 }

@@ -15,6 +15,7 @@ async function twoWorkers() {
   const network = new MemoryNetwork({ clock: systemClock, log: silentLog });
   const db: Sql = {
     query: async <Row>(_: Query<Row>) => [{}] as Row[],
+    change: async () => 1,
     transaction: (work) => work(db),
   };
   const unused = (): never => {

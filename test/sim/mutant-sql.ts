@@ -15,13 +15,13 @@ type Run = (query: Query) => Promise<any[]>;
 type Meddling = Readonly<Record<string, (query: Query, run: Run) => Promise<any[]>>>;
 
 function meddle(meddling: Meddling): (db: Sql) => Sql {
-  return (db) => ({
-    query: <Row>(query: Query<Row>) => {
+  return (db) => {
+    const query = (query: Query): Promise<any[]> => {
       const meddler = meddling[whatIs(query.text)];
-      return (meddler === undefined ? db.query(query) : meddler(query, (other) => db.query(other))) as Promise<Row[]>;
-    },
-    transaction: (work) => db.transaction(work),
-  });
+      return meddler === undefined ? db.query(query) : meddler(query, (other) => db.query(other));
+    };
+    return { query, change: async (one) => (await query(one)).length, transaction: (work) => db.transaction(work) };
+  };
 }
 
 /** Other statements of the fake, with the same values. */

@@ -257,6 +257,7 @@ function withSlowSaves(db: Sql, { process, isSlow }: { process: Process; isSlow:
       }
       return db.query(query);
     },
+    change: (query) => db.change(query),
     transaction: (work) => db.transaction(work),
   };
 }

@@ -25,12 +25,13 @@ export function anEntry(stream: number, version: number, rest: Partial<JournalEn
   return { stream, version, epoch: 1, count: 1, payload: new TextEncoder().encode(`change ${version}`), ...rest };
 }
 
-/** What stands between a test and the database: sees each statement, may answer in its place or fail it before or after it ran. */
+/** What stands between a test and the database: sees each statement (of one that changes, as many rows as it wrote), may answer in its place or fail it before or after it ran. */
 export type Meddler = (query: Query, run: () => Promise<unknown[]>) => Promise<unknown[]>;
 
 export function meddled(db: Sql, meddler: Meddler): Sql {
   return {
     query: <Row>(query: Query<Row>) => meddler(query, () => db.query(query)) as Promise<Row[]>,
+    change: async (query) => (await meddler(query, async () => Array.from({ length: await db.change(query) }))).length,
     transaction: (work) => db.transaction((tx) => work(meddled(tx, meddler))),
   };
 }

@@ -151,9 +151,9 @@ export const attachSchemaRoute = route({
     const id = idOf(schema);
     for (let tries = 0; tries < ATTACH_TRIES_MAX; tries += 1) {
       const at = (await rooms.ask(roomId, { type: 'schema.attach', schema: { id, body: schema.body } })) as AttachedAt;
-      const isRecorded = await recordAttachment(db, { schema, at }).catch((error: unknown) => {
+      const isRecorded = await recordAttachment(db, { schema, at }).catch(async (error: unknown) => {
         // The room enforces what may not be written down. It is read anew: what the database says counts.
-        rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_MOVED', facts: {} });
+        await rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_MOVED', facts: {} });
         throw error;
       });
       if (isRecorded) return { schema: id };

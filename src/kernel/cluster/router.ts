@@ -125,7 +125,7 @@ export class Router<Command> {
     return true;
   }
 
-  /** Hands `command` to the actor if it is awake anywhere. Never rejects: what could not be handed on is dropped. */
+  /** Hands `command` to the actor if it is awake anywhere, and resolves when it was. Never rejects: what could not be handed on is dropped. */
   async tellIfAwake(key: string, command: Command): Promise<void> {
     if (this.#deps.host.tell(key, command)) return;
     await this.askIfAwake(key, command).catch(() => null);

@@ -169,18 +169,14 @@ export class SqlJournal implements Journal {
   /** Writes one batch, settles what is known, returns what must be tried again with the same rows. Never rejects. */
   async #write(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
     const makeQuery = this.#avoidsLocks ? appendWithoutWaitingQuery : appendQuery;
-    let absent: readonly Waiting[] = batch;
     try {
-      const rows = await this.#measured(batch, () => this.#deps.db.query(makeQuery(batch)));
-      const written = new Set(rows.map(({ stream }) => stream));
-      this.#metrics.count('atrium_journal_appends_total', 'committed', written.size);
-      for (const waiting of batch) if (written.has(waiting.entry.stream)) this.#settle(waiting, 'committed');
-      absent = batch.filter(({ entry }) => !written.has(entry.stream));
-      if (absent.length > 0) await this.#ask(absent);
+      const written = await this.#measured(batch, () => this.#deps.db.change(makeQuery(batch)));
+      if (written === batch.length) this.#committed(batch);
+      else await this.#ask(batch);
       this.#avoidsLocks = this.#held.size > 0;
       return [];
     } catch (error) {
-      return this.#failed(absent, error);
+      return this.#failed(batch, error);
     }
   }
 
@@ -197,27 +193,27 @@ export class SqlJournal implements Journal {
   }
 
   /**
-   * An entry that an insert did not return is fenced, or was there before: then the commit of an earlier attempt was good and only its answer
-   * lost. Each row is compared, because a batch may have been written by an attempt that held other rows too.
+   * Of those that were not all inserted, each is in the journal, or fenced. One that was in before is as good: the commit of an earlier attempt, of
+   * which only the answer was lost. Each row is compared, because a batch may have been written by an attempt that held other rows too.
    */
-  async #ask(absent: readonly Waiting[]): Promise<void> {
-    const rows = await this.#deps.db.query(foundQuery(absent));
+  async #ask(batch: readonly Waiting[]): Promise<void> {
+    const rows = await this.#deps.db.query(foundQuery(batch));
     const found = new Map(rows.map((row) => [row.stream, row]));
-    for (const waiting of absent) {
+    for (const waiting of batch) {
       const { entry, crc } = waiting;
       const row = found.get(entry.stream);
       const isMine = row?.crc === crc && row.epoch === entry.epoch && row.count === entry.count;
       const isRuled = row?.ownerEpoch === entry.epoch; // no row: the actor was deleted
-      if (isMine) this.#lateCommit(waiting);
+      if (isMine) this.#committed([waiting]);
       else if (!isRuled) this.#settle(waiting, 'fenced');
       else if (row.crc === null) this.#hold(waiting);
       else this.#forked(waiting);
     }
   }
 
-  #lateCommit(waiting: Waiting): void {
-    this.#metrics.count('atrium_journal_appends_total', 'committed');
-    this.#settle(waiting, 'committed');
+  #committed(entries: readonly Waiting[]): void {
+    this.#metrics.count('atrium_journal_appends_total', 'committed', entries.length);
+    for (const waiting of entries) this.#settle(waiting, 'committed');
   }
 
   /** The actor's memory has left the path of what is durable: it must be read again. */

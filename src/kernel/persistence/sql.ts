@@ -28,6 +28,8 @@ export interface Sql {
    * @throws SqlError when the statement was refused for what it says, such as a violated constraint.
    */
   query<Row>(query: Query<Row>): Promise<Row[]>;
+  /** Runs one statement that returns nothing, and says how many rows it wrote. Throws as `query` does. */
+  change(query: Query): Promise<number>;
   /** Runs `work` in one transaction (READ COMMITTED); a throw rolls it back and is thrown on. Inside a transaction: a savepoint. */
   transaction<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>;
 }

@@ -146,6 +146,7 @@ describe('lists', () => {
         queries += 1;
         return db.query(query);
       },
+      change: (query) => db.change(query),
       transaction: (work) => db.transaction(work),
     };
     const found = await findThreadsByPk(counting, pks.reverse());

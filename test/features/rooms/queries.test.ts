@@ -303,6 +303,7 @@ describe('the list', () => {
           plan.push(...(await tx.query({ text: `explain ${query.text}`, values: query.values })));
           return [];
         },
+        change: (query) => tx.change(query),
         transaction: (work) => work(explaining),
       };
       await listRooms(explaining, { filter: filterOf(parameters), after: null, limit: 10 });

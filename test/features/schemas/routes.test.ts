@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
 import { asRoomId } from '../../../src/base/ids.ts';
@@ -6,6 +7,7 @@ import { findSchemaOfStream } from '../../../src/features/schemas/queries.ts';
 import { schemaRoutes } from '../../../src/features/schemas/routes.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import type { AttachedAt, Command, RoomDoor } from '../../../src/room/shapes.ts';
+import { until } from '../../support/e2e/until.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { aDoor, type Call, callerOf, type RecordingDoor, refused } from '../call.ts';
 
@@ -18,6 +20,8 @@ let told: RecordingDoor['told'];
 let attachments: Command[];
 /** What the room does when it is asked to attach. */
 let attach: (roomId: string) => Promise<AttachedAt>;
+/** How long it takes to tell the room. */
+let tell: () => Promise<void>;
 let call: Call;
 let decision: number;
 
@@ -25,6 +29,7 @@ beforeEach(async () => {
   await db.query(sql`truncate rooms, schemas, room_schemas, actor_owner cascade`);
   decision = 0;
   attachments = [];
+  tell = async () => undefined;
   attach = async (roomId) => ({ ...(await owner(roomId)), decision: ++decision });
   const recording = aDoor([]);
   told = recording.told;
@@ -33,6 +38,10 @@ beforeEach(async () => {
     async ask(roomId, command) {
       attachments.push(command);
       return attach(roomId);
+    },
+    async tellIfAwake(roomId, command) {
+      await recording.tellIfAwake(roomId, command);
+      return tell();
     },
   };
   call = callerOf(schemaRoutes({ db, rooms, nowMs: () => Date.parse(NOW) }));
@@ -227,6 +236,21 @@ describe('the schema of a room', () => {
     expect(await call('DELETE /v2/rooms/r/schema')).toMatchObject({ status: 200, text: '' });
     expect(told).toEqual([['r', { type: 'schema.detach', upTo: { ...(await owner('r')), decision: 1 } }]]);
     expect(refused(await call('DELETE /v2/rooms/r/schema'))).toBe('404 SCHEMA_NOT_FOUND No schema is attached to the room "r".');
+  });
+
+  test('[SC80] who hears that it is taken away is not faster than the room', async () => {
+    await attachTo('r', 'plan@1');
+    let hear = (): void => undefined;
+    tell = () => new Promise((resolve) => (hear = resolve));
+    let isAnswered = false;
+    const answer = call('DELETE /v2/rooms/r/schema').finally(() => {
+      isAnswered = true;
+    });
+    await until('the room is told', () => told.length === 1);
+    await setImmediate();
+    expect(isAnswered).toBe(false);
+    hear();
+    expect(await answer).toMatchObject({ status: 200 });
   });
 
   test('[SC79] row 124: while a room has it, a version is neither changed nor deleted; other versions are', async () => {

@@ -14,12 +14,14 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 function aFence() {
   const clock = manualClock();
   const database = { isAway: true, tries: 0 };
+  const answer = async (): Promise<never[]> => {
+    database.tries += 1;
+    if (database.isAway) throw new AppError('DATABASE_UNAVAILABLE');
+    return [];
+  };
   const db: Sql = {
-    async query() {
-      database.tries += 1;
-      if (database.isAway) throw new AppError('DATABASE_UNAVAILABLE');
-      return [];
-    },
+    query: answer,
+    change: async () => (await answer()).length,
     transaction: (work) => work(db),
   };
   let isOver = false;

@@ -22,7 +22,7 @@ async function aWorker() {
     if (database.mode === 'holds') await new Promise<void>((resolve) => held.push(resolve));
     return [{}] as Row[];
   };
-  const db: Sql = { query, transaction: (work) => work(db) };
+  const db: Sql = { query, change: async (one) => (await query(one)).length, transaction: (work) => work(db) };
   let lapses = 0;
   const membership = await Membership.join({
     db,

@@ -147,6 +147,7 @@ test('[ID16] an answer that cannot be kept is told all the same', async () => {
   let isDown = false;
   const failing: Sql = {
     query: (query) => (isDown ? Promise.reject(new Error('the database is away')) : db.query(query)),
+    change: (query) => db.change(query),
     transaction: (work) => db.transaction(work),
   };
   const shaky = new SqlAnswers({ db: failing, log });

@@ -32,12 +32,18 @@ export class FakeSql implements Sql {
     return this.#withConnection((connection) => connection.run<Row>(text, values));
   }
 
+  /** The fake's statements return a row for each that they wrote. */
+  async change(query: Query): Promise<number> {
+    return (await this.query(query)).length;
+  }
+
   transaction<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
     return this.#withConnection(async (connection) => {
       await connection.run('begin', []);
       try {
         const query = <Row>({ text, values }: Query<Row>): Promise<Row[]> => connection.run<Row>(text, values);
-        const result = await work({ query, transaction: () => Promise.reject(new Error('the fake has no savepoints')) });
+        const change = async (one: Query): Promise<number> => (await query(one)).length;
+        const result = await work({ query, change, transaction: () => Promise.reject(new Error('the fake has no savepoints')) });
         await connection.run('commit', []);
         return result;
       } catch (error) {
