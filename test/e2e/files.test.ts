@@ -35,6 +35,7 @@ async function two(
   const roomId = freshRoomId('files');
   const al = await enter(server, { roomId, userId: 'al', initialStorage });
   await rootOf(al);
+  await saved(al); // or bo may be there before what al fills the room with
   const bo = await enter(server, { roomId, userId: 'bo' });
   await rootOf(bo);
   return { roomId, al, bo };
