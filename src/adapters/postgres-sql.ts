@@ -62,16 +62,23 @@ export function openPostgres({
       .join(' '),
     types: { getTypeParser },
   });
+  const sql = new PooledSql(pool);
   // Whoever uses the connection gets the error too, from its statement; without these listeners Node would end the process.
   pool.on('connect', (client) =>
-    client.on('error', (error) => log[pool.ending ? 'debug' : 'warn']({ err: error }, 'database connection lost')),
+    client.on('error', (error) => {
+      log[pool.ending ? 'debug' : 'warn']({ err: error }, 'database connection lost');
+      sql.lost(client);
+    }),
   );
   pool.on('error', (error) => log.debug({ err: error }, 'idle database connection removed'));
-  return new PooledSql(pool);
+  return sql;
 }
 
 class PooledSql implements PostgresSql {
   readonly #pool: pg.Pool;
+  /** Free, and not given back to the pool, whose every handing over sets two timers: a journal's commits have one after the other. */
+  #kept: pg.PoolClient | null = null;
+  readonly #lost = new WeakSet<pg.ClientBase>();
 
   constructor(pool: pg.Pool) {
     this.#pool = pool;
@@ -105,13 +112,22 @@ class PooledSql implements PostgresSql {
   }
 
   close(): Promise<void> {
-    return this.#pool.end();
+    const closed = this.#pool.end();
+    this.#kept?.release();
+    this.#kept = null;
+    return closed;
+  }
+
+  /** Nobody may get it any more. */
+  lost(client: pg.ClientBase): void {
+    this.#lost.add(client);
+    if (this.#kept !== client) return;
+    this.#kept.release(true);
+    this.#kept = null;
   }
 
   async #withClient<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
-    const client = await this.#pool.connect().catch((error: unknown) => {
-      throw translate(error);
-    });
+    const client = this.#takeKept() ?? (await this.#connect());
     let isUsable = false;
     try {
       const result = await work(client);
@@ -121,8 +137,28 @@ class PooledSql implements PostgresSql {
       isUsable = isUsableAfter(error);
       throw error;
     } finally {
-      client.release(!isUsable);
+      this.#giveBack(client, isUsable ? 'usable' : 'doubtful');
     }
+  }
+
+  #takeKept(): pg.PoolClient | null {
+    const client = this.#kept;
+    this.#kept = null;
+    return client;
+  }
+
+  #connect(): Promise<pg.PoolClient> {
+    return this.#pool.connect().catch((error: unknown) => {
+      throw translate(error);
+    });
+  }
+
+  /** Who waits at the pool comes first. */
+  #giveBack(client: pg.PoolClient, state: 'usable' | 'doubtful'): void {
+    const isUsable = state === 'usable' && !this.#lost.has(client);
+    const mayKeep = this.#kept === null && this.#pool.waitingCount === 0 && !this.#pool.ending;
+    if (isUsable && mayKeep) this.#kept = client;
+    else client.release(!isUsable);
   }
 }
 

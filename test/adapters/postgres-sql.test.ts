@@ -86,6 +86,29 @@ test('[PG5] a statement that takes too long is ended, and its connection used ag
   expect(await pidOf(db)).toBe(pid);
 });
 
+test('[PG5] a connection that dies between two statements fails neither', async () => {
+  let onLost = (): void => undefined;
+  const lost = new Promise<void>((resolve) => {
+    onLost = resolve;
+  });
+  const db = open({ log: { ...silentLog, warn: () => onLost() } });
+  const pid = await pidOf(db);
+  expect(await pidOf(db)).toBe(pid); // it is kept
+  await open().query(sql`select pg_terminate_backend(${pid}::int)`);
+  await lost;
+  expect(await pidOf(db)).not.toBe(pid);
+});
+
+test('[PG5] who waits for a connection gets it before who comes when it is free', async () => {
+  const db = open({ poolMax: 1 });
+  const order: string[] = [];
+  const late: Promise<unknown>[] = [];
+  const first = db.query(backend).then(() => late.push(db.query(backend).then(() => order.push('late'))));
+  await Promise.all([first, db.query(backend).then(() => order.push('waiting'))]);
+  await Promise.all(late);
+  expect(order).toEqual(['waiting', 'late']);
+});
+
 test('[PG5] when all connections are taken, who waits too long is told so', async () => {
   const db = open({ poolMax: 1, connectMsMax: 50 });
   await db.transaction(async () => {
