@@ -49,7 +49,8 @@ export type ServerMessage =
   /** `actor` −1: sent over REST. */
   | { readonly type: 'event'; readonly actor: number; readonly event: Json }
   | { readonly type: 'storage.state'; readonly nodes: readonly CompactNode[] }
-  | { readonly type: 'storage.ops'; readonly ops: readonly Op[] }
+  /** `json`: of the ops, where it is at hand. */
+  | { readonly type: 'storage.ops'; readonly ops: readonly Op[]; readonly json?: string }
   | { readonly type: 'storage.rejected'; readonly opIds: readonly string[]; readonly reason: string }
   | {
       readonly type: 'ydoc.state';
@@ -132,7 +133,7 @@ export function encodeForSdk(message: ServerMessage): string | null {
     case 'storage.state':
       return encodeStorageState(message.nodes);
     case 'storage.ops':
-      return `{"type":201,"ops":${JSON.stringify(message.ops)}}`; // an object around it would cost a third more, and ops are many
+      return `{"type":201,"ops":${message.json ?? JSON.stringify(message.ops)}}`; // an object around it would cost a third more, and ops are many
     case 'storage.rejected':
       return JSON.stringify({ type: 299, opIds: message.opIds, reason: message.reason });
     case 'ydoc.state':

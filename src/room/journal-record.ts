@@ -10,10 +10,10 @@ import type { DecidedRequest } from './recent-requests.ts';
 
 export type JournalRecord =
   /**
-   * Storage ops as applied: final positions, LiveText versions, op ids kept. Here and below, `author` is the user whose first change this is
+   * Storage ops as applied: final positions, LiveText versions, op ids kept; and their JSON where it is at hand. Here and below, `author` is the user whose first change this is
    * since the last version of the history.
    */
-  | { readonly kind: 'storage.ops'; readonly ops: readonly Op[]; readonly author?: string }
+  | { readonly kind: 'storage.ops'; readonly ops: readonly Op[]; readonly json?: string; readonly author?: string }
   /** Storage was deleted. */
   | { readonly kind: 'storage.reset' }
   /** A Yjs update as the client sent it; guid '' is the root document. */
@@ -31,9 +31,10 @@ const TAG = { 'storage.ops': 1, 'storage.reset': 2, 'ydoc.update': 3, numbers: 4
 /** A record as bytes; the payload of a journal entry is such records one after the other. */
 export function encodeRecord(record: JournalRecord): Uint8Array {
   switch (record.kind) {
-    case 'storage.ops':
-      if (record.author === undefined) return packText(TAG['storage.ops'], JSON.stringify(record.ops));
-      return pack([TAG['storage.ops'], JSON.stringify(record.ops), record.author]);
+    case 'storage.ops': {
+      const { ops, json = JSON.stringify(ops), author } = record;
+      return author === undefined ? packText(TAG['storage.ops'], json) : pack([TAG['storage.ops'], json, author]);
+    }
     case 'storage.reset':
       return pack([TAG['storage.reset']]);
     case 'ydoc.update':

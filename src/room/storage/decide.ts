@@ -15,6 +15,7 @@ import { takeBackReplies } from '../schema/take-back.ts';
 import type { Command, Effect, RestIds, RoomState } from '../shapes.ts';
 import { type Applied, applyOps } from './apply.ts';
 import { opsFromLson, toJson, toPlainLson } from './lson.ts';
+import { type OpsText, withTexts } from './ops-text.ts';
 import { applyJsonPatch } from './patch.ts';
 import { noteReader } from './text-departures.ts';
 import { atomically, compactNodes, emptyStorage, isEmptyStorage, type Storage, serializedNodes } from './tree.ts';
@@ -39,9 +40,10 @@ export function decideStorageChange(room: RoomState, { from, ops, missingFiles =
   if (missingFiles.length > 0) return takeBack(room, { from, ops, ...withoutFiles(room, missingFiles, work) });
   const { applied, refused } = underSchema(room, work);
   if (applied === null) return takeBack(room, { from, ops, ...refused });
-  const effects = record(room, applied, session.userId);
-  if (applied.replies.length > 0) effects.push(tell(from, { type: 'storage.ops', ops: applied.replies }));
-  effects.push(...forward(applied, from));
+  const { replies, forwards, journal } = withTexts(applied);
+  const effects = record(room, journal, session.userId);
+  if (replies.ops.length > 0) effects.push(tell(from, { type: 'storage.ops', ...replies }));
+  effects.push(...forward(forwards, from));
   for (const { opIds, reason } of applied.rejected) effects.push(tell(from, { type: 'storage.rejected', opIds, reason }));
   if (applied.needsRepair) effects.push(tell(from, stateOf(room)));
   return effects;
@@ -71,7 +73,11 @@ export function decideStorageInitialize(room: RoomState, { root, typeKey }: Of<'
   const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor: ids.actor }));
   if (applied === null) throw new AppError('UNPROCESSABLE_ENTITY', { reason: refused.reason });
   const effects = keepRestIds(room, ids);
-  effects.push(...record(room, applied, null), reply(JSON.stringify(toPlainLson(room.storage, typeKey))), reconnectEveryone());
+  effects.push(
+    ...record(room, { ops: applied.journal }, null),
+    reply(JSON.stringify(toPlainLson(room.storage, typeKey))),
+    reconnectEveryone(),
+  );
   return effects;
 }
 
@@ -87,8 +93,9 @@ export function decideStoragePatch(room: RoomState, { operations }: Of<'storage.
   const ids = restIds(room);
   const { applied, refused } = underSchema(room, () => applyJsonPatch(room.storage, operations, nodeIds(ids)));
   if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason });
+  const { forwards, journal } = withTexts(applied);
   const effects = keepRestIds(room, ids);
-  effects.push(...record(room, applied, null), ...forward(applied, null), reply(null));
+  effects.push(...record(room, journal, null), ...forward(forwards, null), reply(null));
   return effects;
 }
 
@@ -105,7 +112,8 @@ export function decideStorageSend(room: RoomState, { ops }: Of<'storage.send'>):
   const actor = Number.parseInt(ops[0]?.opId ?? '', 10);
   const { applied, refused } = underSchema(room, () => applyAllOps(room.storage, ops, actor));
   if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason });
-  return [...record(room, applied, null), ...forward(applied, null), reply({ ops: applied.replies })];
+  const { replies, forwards, journal } = withTexts(applied);
+  return [...record(room, journal, null), ...forward(forwards, null), reply({ ops: replies.ops })];
 }
 
 function applyAllOps(storage: Storage, ops: readonly Op[], actor: number): Applied {
@@ -142,15 +150,15 @@ function takeBack(room: RoomState, { from, ops, reason, changed }: Refused & { f
 }
 
 /** One record per decision, however many ops: they are one change to whoever reads the journal. What comes over REST is nobody's. */
-function record(room: RoomState, { journal }: Pick<Applied, 'journal'>, userId: string | null): Effect[] {
-  if (journal.length === 0) return [];
+function record(room: RoomState, journal: OpsText, userId: string | null): Effect[] {
+  if (journal.ops.length === 0) return [];
   room.version += 1;
-  return [{ type: 'journal', record: { kind: 'storage.ops', ops: journal, ...noteChange(room, userId) } }];
+  return [{ type: 'journal', record: { kind: 'storage.ops', ...journal, ...noteChange(room, userId) } }];
 }
 
-function forward({ forwards }: Pick<Applied, 'forwards'>, from: SessionId | null): Effect[] {
-  if (forwards.length === 0) return [];
-  return [{ type: 'send', to: { storageBut: from }, when: 'durable', message: { type: 'storage.ops', ops: forwards } }];
+function forward(forwards: OpsText, from: SessionId | null): Effect[] {
+  if (forwards.ops.length === 0) return [];
+  return [{ type: 'send', to: { storageBut: from }, when: 'durable', message: { type: 'storage.ops', ...forwards } }];
 }
 
 function stateOf(room: RoomState): ServerMessage {

@@ -39,8 +39,7 @@ const policy = {
   idleMs: PLENTY,
 };
 const limits = {
-  messagesPerSecondMax: PLENTY,
-  messagesBurstMax: PLENTY,
+  messages: { perSecond: PLENTY, burst: PLENTY },
   sendBytesSoftMax: PLENTY,
   sendBytesHardMax: PLENTY,
   idleMs: PLENTY,

@@ -4,8 +4,10 @@
  */
 import { createClient, type LiveObject, type Room } from '@liveblocks/client';
 import { vi } from 'vitest';
+import { encodeForSdk } from '../../../src/protocol/server-messages.ts';
 import { checkOps, type Op } from '../../../src/protocol/storage-ops.ts';
 import { applyOps } from '../../../src/room/storage/apply.ts';
+import { type OpsText, withTexts } from '../../../src/room/storage/ops-text.ts';
 import { compactNodes, emptyStorage } from '../../../src/room/storage/tree.ts';
 
 export type Chance = () => number;
@@ -97,9 +99,10 @@ export class StorageRoom {
   }
 
   #apply(socket: Socket, ops: readonly Op[]): void {
-    const { replies, forwards, rejected, needsRepair } = applyOps(this.storage, ops, { actor: socket.actor });
-    tell(socket, { type: 201, ops: replies });
-    for (const other of this.sockets) if (other !== socket && other.readsStorage) tell(other, { type: 201, ops: forwards });
+    const { rejected, needsRepair, ...applied } = applyOps(this.storage, ops, { actor: socket.actor });
+    const { replies, forwards } = withTexts(applied);
+    tellOps(socket, replies);
+    for (const other of this.sockets) if (other !== socket && other.readsStorage) tellOps(other, forwards);
     for (const rejection of rejected) tell(socket, { type: 299, ...rejection });
     if (needsRepair) this.#tellState(socket);
   }
@@ -108,6 +111,11 @@ export class StorageRoom {
     tell(socket, { type: 210, nodes: compactNodes(this.storage) });
     tell(socket, { type: 211 });
   }
+}
+
+function tellOps(socket: Socket, message: OpsText): void {
+  const text = encodeForSdk({ type: 'storage.ops', ...message });
+  if (text !== null) socket.down.push(text);
 }
 
 function tell(socket: Socket, message: object): void {
