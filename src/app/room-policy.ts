@@ -22,8 +22,7 @@ export function roomPolicy(settings: Settings): RoomPolicy {
 
 export function connectionLimits(settings: Settings): ConnectionLimits {
   return {
-    messagesPerSecondMax: settings.MESSAGES_PER_SECOND_MAX,
-    messagesBurstMax: settings.MESSAGES_PER_SECOND_MAX * 4,
+    messages: { perSecond: settings.MESSAGES_PER_SECOND_MAX, burst: settings.MESSAGES_PER_SECOND_MAX * 4 },
     sendBytesSoftMax: settings.SEND_BUFFER_BYTES_MAX / 4,
     sendBytesHardMax: settings.SEND_BUFFER_BYTES_MAX,
     idleMs: settings.IDLE_CONNECTION_SECONDS * 1_000,

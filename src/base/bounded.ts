@@ -1,22 +1,27 @@
 /** Bounds that answer instead of growing: a token bucket for rates, a queue for what must wait. They know neither clocks nor sockets. */
 
-/** `perSecond` on average, `burst` at once. Times are monotonic milliseconds. */
+/** `perSecond` on average, `burst` at once. */
+export interface Rate {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+/** Times are monotonic milliseconds. All buckets of one kind share their rate: of connections there are many. */
 export class TokenBucket {
-  readonly #perMs: number;
-  readonly #burst: number;
+  readonly #rate: Rate;
   #tokens: number;
   #filledAtMs: number;
 
-  constructor({ perSecond, burst, nowMs }: { perSecond: number; burst: number; nowMs: number }) {
-    this.#perMs = perSecond / 1_000;
-    this.#burst = burst;
-    this.#tokens = burst;
+  constructor(rate: Rate, nowMs: number) {
+    this.#rate = rate;
+    this.#tokens = rate.burst;
     this.#filledAtMs = nowMs;
   }
 
   /** Takes `amount` tokens, or none and returns false. An amount above `burst` can never be had. */
   take(nowMs: number, amount = 1): boolean {
-    this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#filledAtMs) * this.#perMs);
+    const { perSecond, burst } = this.#rate;
+    this.#tokens = Math.min(burst, this.#tokens + ((nowMs - this.#filledAtMs) * perSecond) / 1_000);
     this.#filledAtMs = nowMs;
     if (this.#tokens < amount) return false;
     this.#tokens -= amount;

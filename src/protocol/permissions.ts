@@ -161,14 +161,25 @@ function resolved(stated: Stated): Permissions {
   const room = stated.room ?? 'none';
   if (room === 'none') return NO_PERMISSIONS;
   const comments = stated.comments ?? room;
-  return {
+  return theOne({
     room,
     storage: stated.storage ?? room,
     comments,
     'comments:public': stated['comments:public'] ?? comments,
     'comments:private': stated['comments:private'] ?? comments,
     feeds: stated.feeds ?? room,
-  };
+  });
+}
+
+/** By their scopes, all matrices there have been: a few hundred can be. Every connection holds one, and most the same. */
+const matrices = new Map<string, Permissions>();
+
+function theOne(permissions: Permissions): Permissions {
+  const name = scopesOf(permissions).join();
+  const known = matrices.get(name);
+  if (known !== undefined) return known;
+  matrices.set(name, permissions);
+  return permissions;
 }
 
 function raise(stated: Stated, resource: Resource, level: Level): void {

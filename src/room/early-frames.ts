@@ -8,20 +8,17 @@ export const EARLY_FRAMES_MAX = 100;
 export const EARLY_BYTES_MAX = 10 * 1024 * 1024;
 
 export class EarlyFrames {
-  /** Null while nothing waits: of connections there are many. */
-  #waiting: BoundedQueue<Frame> | null = null;
+  readonly #waiting = new BoundedQueue<Frame>({ itemsMax: EARLY_FRAMES_MAX, bytesMax: EARLY_BYTES_MAX });
 
   /** False when it does not fit. */
   keep(frame: Frame): boolean {
-    this.#waiting ??= new BoundedQueue({ itemsMax: EARLY_FRAMES_MAX, bytesMax: EARLY_BYTES_MAX });
     return this.#waiting.push(frame, frame.length);
   }
 
   /** In order; nothing waits any more. */
   takeAll(): Frame[] {
     const frames: Frame[] = [];
-    for (let frame = this.#waiting?.shift(); frame !== undefined; frame = this.#waiting?.shift()) frames.push(frame);
-    this.#waiting = null;
+    for (let frame = this.#waiting.shift(); frame !== undefined; frame = this.#waiting.shift()) frames.push(frame);
     return frames;
   }
 }

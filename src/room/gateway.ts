@@ -103,7 +103,7 @@ export class Gateway implements SessionSink, ConnectionBook {
   renew(connection: Connection): SessionId {
     this.#connections.delete(connection.id);
     this.#opened += 1;
-    const id = asSessionId(`${this.#deps.workerName}-${this.#opened}`);
+    const id = asSessionId([this.#deps.workerName, this.#opened].join('-')); // a template would keep its parts beside the whole
     this.#connections.set(id, connection);
     return id;
   }

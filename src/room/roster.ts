@@ -60,7 +60,7 @@ export function joined(session: Session): Effect {
     type: 'send',
     to: { allBut: session.id },
     when: 'now',
-    message: { type: 'user.joined', actor: session.actor, user: userOf(session) },
+    message: { type: 'user.joined', actor: session.actor, user: describe(session) },
   };
 }
 
@@ -70,16 +70,19 @@ export function usersBut(room: RoomState, id: SessionId): Record<string, RoomUse
   return others;
 }
 
-/** Everybody who enters gets everybody's. A session that may do something else is another object; info may change in place. */
+/** Every SDK client that enters gets everybody's. A session that may do something else is another object; info may change in place. */
 const users = new WeakMap<Session, RoomUser>();
 
 function userOf(session: Session): RoomUser {
   const known = users.get(session);
-  const { userId, info, permissions } = session;
-  if (known !== undefined && (known.info ?? null) === info) return known;
-  const user = { ...(userId !== null && { id: userId }), ...(info !== null && { info }), scopes: scopesOf(permissions) };
+  if (known !== undefined && (known.info ?? null) === session.info) return known;
+  const user = describe(session);
   users.set(session, user);
   return user;
+}
+
+function describe({ userId, info, permissions }: Session): RoomUser {
+  return { ...(userId !== null && { id: userId }), ...(info !== null && { info }), scopes: scopesOf(permissions) };
 }
 
 export function fullPresence(

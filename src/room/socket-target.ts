@@ -34,8 +34,17 @@ export function targetOf({ path, query }: { path: string; query: string }): Sock
 
 function credentialsOf(token: string | null, publicKey: string | null): Credentials {
   if (token !== null) return { type: 'token', token };
-  if (publicKey !== null) return { type: 'public-key', key: publicKey };
-  return { type: 'none' };
+  if (publicKey !== null) return publicKeyCredentials(publicKey);
+  return NO_CREDENTIALS;
+}
+
+const NO_CREDENTIALS: Credentials = { type: 'none' };
+/** As shown last. There is one public key, and many who show it and stay. */
+let shown: Extract<Credentials, { readonly type: 'public-key' }> = { type: 'public-key', key: '' };
+
+function publicKeyCredentials(key: string): Credentials {
+  if (shown.key !== key) shown = { type: 'public-key', key };
+  return shown;
 }
 
 function decodeSegment(segment: string): string | null {

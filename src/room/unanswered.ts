@@ -9,12 +9,13 @@ import { SmallSet } from '../base/small.ts';
 import type { Command } from './shapes.ts';
 
 export class Unanswered {
-  readonly #opIds = new SmallSet<string>();
+  /** Null until there is one. */
+  #opIds: Set<string> | null = null;
   /** The op that the client begins with when it sends all of them again. */
   #awaited: string | null = null;
 
   get size(): number {
-    return this.#opIds.size;
+    return this.#opIds?.size ?? 0;
   }
 
   get isAwaiting(): boolean {
@@ -27,7 +28,7 @@ export class Unanswered {
     if (this.#awaited !== null) {
       if (!command.ops.some(({ opId }) => opId === this.#awaited)) return false;
       this.#awaited = null;
-      this.#opIds.clear(); // what the client does not send again, it does not wait for
+      this.#opIds = null; // what the client does not send again, it does not wait for
     }
     this.note(command);
     return true;
@@ -36,16 +37,17 @@ export class Unanswered {
   /** The client waits for the answers to its ops, though nobody has heard them. */
   note(command: Command): void {
     if (command.type !== 'storage.change') return;
+    this.#opIds ??= new SmallSet();
     for (const { opId } of command.ops) if (opId !== undefined) this.#opIds.add(opId);
   }
 
   answered(opIds: readonly string[]): void {
-    for (const opId of opIds) this.#opIds.delete(opId);
+    for (const opId of opIds) this.#opIds?.delete(opId);
   }
 
   /** The session has joined anew. */
   rejoined(): void {
-    const [oldest] = this.#opIds;
+    const [oldest] = this.#opIds ?? [];
     this.#awaited = oldest ?? null;
   }
 }

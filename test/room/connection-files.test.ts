@@ -25,8 +25,7 @@ async function aClient() {
     sheds: () => false,
     chance: () => 1,
     limits: {
-      messagesPerSecondMax: 10_000,
-      messagesBurstMax: 10_000,
+      messages: { perSecond: 10_000, burst: 10_000 },
       sendBytesSoftMax: 1_000,
       sendBytesHardMax: 2_000,
       idleMs: 60_000,

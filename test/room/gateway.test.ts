@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Rate } from '../../src/base/bounded.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asRoomId, asSessionId } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
@@ -20,7 +21,7 @@ interface Door {
 }
 
 /** A gateway whose door and room answer when told. */
-function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: number } = {}) {
+function aGateway(limits: { messages?: Rate } = {}) {
   const shed = new Set<Sheddable>();
   const clock = manualClock();
   const doors: Door[] = [];
@@ -34,8 +35,7 @@ function aGateway(limits: { messagesPerSecondMax?: number; messagesBurstMax?: nu
     connectionsMax: 100,
     sheds: (kind) => shed.has(kind),
     limits: {
-      messagesPerSecondMax: 10,
-      messagesBurstMax: 20,
+      messages: { perSecond: 10, burst: 20 },
       sendBytesSoftMax: 1_000,
       sendBytesHardMax: 2_000,
       idleMs: 60_000,
@@ -96,7 +96,7 @@ const permits = (told: readonly Command[]): Permissions[] =>
   told.flatMap((command) => (command.type === 'session.permit' ? [command.permissions] : []));
 
 test('[GW1] frames that come before the room is entered wait in order, bounded in number and in bytes', async () => {
-  const { open, doors, asked, told } = aGateway({ messagesBurstMax: 1_000 });
+  const { open, doors, asked, told } = aGateway({ messages: { perSecond: 10, burst: 1_000 } });
   const patient = open();
   patient.handler.message('[{"type":200}]');
   patient.handler.message('[{"type":103,"event":1}]');

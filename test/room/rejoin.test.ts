@@ -28,8 +28,7 @@ async function aClient() {
     findMissingFiles: async () => [],
     chance: () => 1,
     limits: {
-      messagesPerSecondMax: 1_000,
-      messagesBurstMax: 1_000,
+      messages: { perSecond: 1_000, burst: 1_000 },
       sendBytesSoftMax: 1_000,
       sendBytesHardMax: 2_000,
       idleMs: 60_000,

@@ -205,8 +205,7 @@ export class Machine {
         policy,
         connectionsMax: CONNECTIONS_MAX,
         limits: {
-          messagesPerSecondMax: 1_000,
-          messagesBurstMax: 1_000,
+          messages: { perSecond: 1_000, burst: 1_000 },
           sendBytesSoftMax: 1_000_000,
           sendBytesHardMax: 2_000_000,
           idleMs: 60_000,

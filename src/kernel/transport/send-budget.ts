@@ -4,7 +4,6 @@
  * Frames are opaque. A reader that lost one it cannot miss would be wrong for ever, so such a one is never dropped: the socket is closed,
  * and the client starts from a fresh state (reliability 2.f).
  */
-import { SmallMap } from '../../base/small.ts';
 import type { Socket } from './server.ts';
 
 export interface OutFrame {
@@ -27,7 +26,8 @@ export class SendBudget {
   readonly #socket: Socket;
   readonly #softBytesMax: number;
   readonly #hardBytesMax: number;
-  readonly #putOff = new SmallMap<string, OutFrame>();
+  /** Null until a slow reader misses one. */
+  #putOff: Map<string, OutFrame> | null = null;
   /** Length of the longest frame that may still be on its way, if that alone is above the hard bound: a document is no sign of a slow reader. */
   #allowanceBytes = 0;
 
@@ -52,9 +52,11 @@ export class SendBudget {
 
   /** Sends what was put off, as far as it fits; call it when the socket has drained. */
   drained(): void {
-    for (const [name, frame] of this.#putOff) {
+    const putOff = this.#putOff;
+    if (putOff === null) return;
+    for (const [name, frame] of putOff) {
       if (this.#socket.bufferedBytes() > this.#softBytesMax) return;
-      this.#putOff.delete(name);
+      putOff.delete(name);
       this.#socket.send(frame.data);
     }
   }
@@ -67,7 +69,7 @@ export class SendBudget {
     }
     if (waitingBytes <= this.#hardBytesMax) this.#allowanceBytes = 0;
     else if (waitingBytes > this.#hardBytesMax + this.#allowanceBytes) return 'exceeded';
-    if (frame.latestOf !== undefined) this.#putOff.delete(frame.latestOf); // an older one must not come after it
+    if (frame.latestOf !== undefined) this.#putOff?.delete(frame.latestOf); // an older one must not come after it
     this.#socket.send(frame.data);
     const bytesMost = mostBytesOf(frame.data);
     if (bytesMost > this.#hardBytesMax) this.#allowanceBytes = Math.max(this.#allowanceBytes, bytesMost);
@@ -76,6 +78,7 @@ export class SendBudget {
 
   #keepLatest(frame: OutFrame): void {
     if (frame.latestOf === undefined) return;
+    this.#putOff ??= new Map();
     this.#putOff.set(frame.latestOf, frame);
     if (this.#putOff.size <= PUT_OFF_MAX) return;
     const [oldest] = this.#putOff.keys();
