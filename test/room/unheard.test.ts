@@ -1,8 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { MemoryNetwork } from '../../src/adapters/memory-bus.ts';
 import { MemoryDirectory } from '../../src/adapters/memory-directory.ts';
 import { systemClock, systemRandom } from '../../src/base/clock.ts';
-import { asWorkerAddress } from '../../src/base/ids.ts';
+import { asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { Message } from '../../src/kernel/cluster/bus.ts';
 import type { Query, Sql } from '../../src/kernel/persistence/sql.ts';
@@ -10,8 +11,8 @@ import { Worker, type WorkerDeps } from '../../src/room/worker.ts';
 import { until } from '../support/e2e/until.ts';
 import { memoryBlobs } from '../support/memory-blobs.ts';
 
-/** A worker that owns nothing, and the bus of another. */
-async function twoWorkers() {
+/** A worker that owns nothing, and the bus of another, which has the room. */
+async function twoWorkers({ answer = null }: { answer?: unknown } = {}) {
   const network = new MemoryNetwork({ clock: systemClock, log: silentLog });
   const db: Sql = {
     query: async <Row>(_: Query<Row>) => [{}] as Row[],
@@ -34,7 +35,7 @@ async function twoWorkers() {
       findStream: unused,
       findSchema: unused,
       keepVersion: unused,
-      findOwner: unused,
+      findOwner: async () => asWorkerAddress('b:1'),
       findMissingFiles: unused,
       remembered: { forget: unused, forgetAll: unused },
     },
@@ -46,9 +47,9 @@ async function twoWorkers() {
   const heard: Message[] = [];
   other.serve((message) => {
     heard.push(message);
-    return null;
+    return answer;
   });
-  return { other, heard };
+  return { worker, other, heard };
 }
 
 test('[RJ14] a worker that a session speaks to in error says so, also to a worker of which no session ever joined here', async () => {
@@ -57,4 +58,19 @@ test('[RJ14] a worker that a session speaks to in error says so, also to a worke
   other.tell(asWorkerAddress('a:1'), { kind: 'actor.tell', payload: ['room', change] });
   await until('it is told so', () => heard.length > 0);
   expect(heard).toEqual([{ kind: 'session.lose', payload: [[7]] }]);
+});
+
+test('[SC80] who tells a room on another worker goes on when that has heard', async () => {
+  let hear = (_: unknown): void => undefined;
+  const { worker, heard } = await twoWorkers({ answer: new Promise((resolve) => (hear = resolve)) });
+  let isOver = false;
+  const detach = { type: 'schema.detach', upTo: { stream: 1, epoch: 1, decision: 1 } } as const;
+  const told = worker.door.tellIfAwake(asRoomId('room'), detach).finally(() => {
+    isOver = true;
+  });
+  await until('the other worker is asked', () => heard.length > 0);
+  await setImmediate();
+  expect([heard[0]!.payload, isOver]).toEqual([['room', detach], false]);
+  hear({ reply: null });
+  await told;
 });

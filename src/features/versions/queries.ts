@@ -120,8 +120,7 @@ export async function listVersionsSince(
 
 /** False when there is none of this id. */
 export async function deleteVersion(db: Sql, { roomPk, id }: { roomPk: RoomPk; id: string }): Promise<boolean> {
-  const gone = await db.query(sql`delete from versions where room_pk = ${roomPk} and id = ${id} returning pk`);
-  return gone.length > 0;
+  return (await db.change(sql`delete from versions where room_pk = ${roomPk} and id = ${id}`)) > 0;
 }
 
 /** The body of a version. @throws AppError RESOURCE_NOT_FOUND; BLOBS_UNAVAILABLE; ROOM_UNREADABLE when it is missing or is not what was kept. */

@@ -118,7 +118,7 @@ export class SqlOwnership implements Ownership {
    */
   async fence(incarnation: Incarnation, because: 'dead' | 'expired'): Promise<boolean> {
     const proof = because === 'dead' ? sql`true` : isExpired('worker_lease');
-    return (await this.#deps.db.query(fenceQuery(incarnation, proof))).length > 0;
+    return (await this.#deps.db.change(fenceQuery(incarnation, proof))) > 0;
   }
 
   /** Declares all other workers dead. Only where something else proves it: the lock on DATA_DIR does, in embedded mode. */
@@ -190,14 +190,13 @@ export class SqlOwnership implements Ownership {
  * @throws AppError DATABASE_UNAVAILABLE
  */
 export async function fenceDead(db: Sql, incarnation: Incarnation): Promise<void> {
-  await db.query(fenceQuery(incarnation, sql`true`));
+  await db.change(fenceQuery(incarnation, sql`true`));
 }
 
 function fenceQuery(incarnation: Incarnation, proof: Query): Query {
   return sql`
     update worker_lease set fenced_at = coalesce(fenced_at, clock_timestamp())
-     where incarnation = ${incarnation} and (fenced_at is not null or ${proof})
-    returning 1`;
+     where incarnation = ${incarnation} and (fenced_at is not null or ${proof})`;
 }
 
 /**

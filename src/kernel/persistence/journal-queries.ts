@@ -108,6 +108,5 @@ export function trimQuery(stream: number, { version, limit }: { version: number;
        select j.version from journal j
         where j.stream = ${stream} and j.version <= ${version}
           and j.version <= (select s.version from snapshots s where s.stream = ${stream} order by s.version desc offset 1 limit 1)
-        order by j.version limit ${limit})
-    returning 1`;
+        order by j.version limit ${limit})`;
 }

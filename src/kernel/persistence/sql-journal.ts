@@ -102,8 +102,8 @@ export class SqlJournal implements Journal {
 
   async trim(stream: number, version: number): Promise<void> {
     for (;;) {
-      const rows = await this.#deps.db.query(trimQuery(stream, { version, limit: TRIM_ROWS }));
-      if (rows.length < TRIM_ROWS) return;
+      const trimmed = await this.#deps.db.change(trimQuery(stream, { version, limit: TRIM_ROWS }));
+      if (trimmed < TRIM_ROWS) return;
     }
   }
 

@@ -125,11 +125,9 @@ export async function findReadable(
 }
 
 /** Deletes some drafts that no comment has shown within a day, or came back to. Returns how many. */
-export async function deleteOldDrafts(db: Sql, limit: number): Promise<number> {
-  const gone = await db.query(sql`
+export function deleteOldDrafts(db: Sql, limit: number): Promise<number> {
+  return db.change(sql`
     delete from attachments where ctid = any(array(
       select ctid from attachments where comment_pk is null and created_at < now() - interval '1 day'
-       order by created_at limit ${limit} for update skip locked))
-    returning 1`);
-  return gone.length;
+       order by created_at limit ${limit} for update skip locked))`);
 }

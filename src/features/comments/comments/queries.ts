@@ -164,12 +164,12 @@ export async function deleteComment(change: Change, asked: { commentId: string; 
   checkIsOwn(viewer, comment.userId);
   await tx.query(sql`
     update comments set deleted_at = ${isoFromMs(atMs)}, body = null, content = '', has_mentions = false, metadata = '{}' where pk = ${comment.pk}`);
-  const reactions = await tx.query(sql`delete from comment_reactions where comment_pk = ${comment.pk} returning 1`);
+  const reactions = await tx.change(sql`delete from comment_reactions where comment_pk = ${comment.pk}`);
   await attach(tx, { roomPk: room.pk, commentPk: comment.pk, userId: comment.userId, ids: [] });
   await tell({ type: 'comment.deleted', commentId });
   const others = await tx.query(sql`select 1 from comments where thread_pk = ${thread.pk} and deleted_at is null limit 1`);
   if (others.length === 0) return deleteThread(change);
-  const bytes = bytesOf({ body: null, metadata: {} }) - bytesOf(comment) - reactions.length * REACTION_BYTES;
+  const bytes = bytesOf({ body: null, metadata: {} }) - bytesOf(comment) - reactions * REACTION_BYTES;
   await touchThread(change, { atMs, bytes });
 }
 
@@ -204,12 +204,11 @@ export async function addReaction(change: Change, reacting: Reacting): Promise<{
        where comment_pk = ${pk} and emoji = ${emoji} and user_id = ${userId}`);
   const [known] = await find();
   if (known !== undefined) return { reaction: known, isNew: false };
-  const [made] = await tx.query(sql`
+  const made = await tx.change(sql`
     insert into comment_reactions (comment_pk, emoji, user_id, created_at)
     select ${pk}, ${emoji}, ${userId}, ${isoFromMs(atMs)}
-     where (select count(*) from comment_reactions where comment_pk = ${pk}) < ${BODY_LIMITS.reactionsMax}
-    returning 1`);
-  if (made === undefined)
+     where (select count(*) from comment_reactions where comment_pk = ${pk}) < ${BODY_LIMITS.reactionsMax}`);
+  if (made === 0)
     throw new AppError('UNPROCESSABLE_ENTITY', { reason: `The comment has its ${BODY_LIMITS.reactionsMax} reactions already` });
   await touchThread(change, { atMs, bytes: REACTION_BYTES });
   await tell({ type: 'comment.reaction-added', commentId, by: userId, emoji });
@@ -220,9 +219,9 @@ export async function addReaction(change: Change, reacting: Reacting): Promise<{
 /** False when there was none. @throws AppError RESOURCE_NOT_FOUND for the comment. */
 export async function removeReaction(change: Change, { commentId, emoji, userId, atMs }: Reacting): Promise<boolean> {
   const { pk } = await liveComment(change, commentId);
-  const gone = await change.tx.query(sql`
-    delete from comment_reactions where comment_pk = ${pk} and emoji = ${emoji} and user_id = ${userId} returning 1`);
-  if (gone.length === 0) return false;
+  const gone = await change.tx.change(sql`
+    delete from comment_reactions where comment_pk = ${pk} and emoji = ${emoji} and user_id = ${userId}`);
+  if (gone === 0) return false;
   await touchThread(change, { atMs, bytes: -REACTION_BYTES });
   await change.tell({ type: 'comment.reaction-removed', commentId, by: userId, emoji });
   return true;

@@ -53,8 +53,8 @@ async function find(db: Sql, id: string): Promise<GroupRow | undefined> {
 
 /** @throws AppError RESOURCE_NOT_FOUND */
 export async function deleteGroup(db: Sql, id: string): Promise<void> {
-  const gone = await db.query(sql`delete from groups where id = ${id} returning pk`);
-  if (gone.length === 0) throw noGroup(id);
+  const gone = await db.change(sql`delete from groups where id = ${id}`);
+  if (gone === 0) throw noGroup(id);
 }
 
 /** @throws AppError RESOURCE_NOT_FOUND, or UNPROCESSABLE_ENTITY when the group would become too large. */

@@ -132,14 +132,13 @@ export async function markReadOf(db: Sql, { userId, organizationId }: Person, id
 }
 
 /** Returns how many there were. `id` null: all of them. */
-export async function deleteNotifications(
+export function deleteNotifications(
   db: Sql,
   { userId, organizationId, id }: { userId: string; organizationId: string | null; id: string | null },
 ): Promise<number> {
   const which = id === null ? sql`true` : sql`n.id = ${id}`;
-  const gone = await db.query(sql`
-    delete from inbox_notifications n where n.user_id = ${userId} and ${organizationIs(organizationId)} and ${which} returning n.pk`);
-  return gone.length;
+  return db.change(sql`
+    delete from inbox_notifications n where n.user_id = ${userId} and ${organizationIs(organizationId)} and ${which}`);
 }
 
 /** A thread as its notifications are asked for; null when the room has none of this id. */

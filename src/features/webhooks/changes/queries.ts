@@ -72,10 +72,8 @@ export async function takeDueChanges(tx: Sql, { worker, limit }: { worker: strin
 }
 
 /** Deletes some whose window is long over. Returns how many. */
-export async function deleteOldChanges(db: Sql, limit: number): Promise<number> {
-  const gone = await db.query(sql`
+export function deleteOldChanges(db: Sql, limit: number): Promise<number> {
+  return db.change(sql`
     delete from webhook_changes where ctid = any(array(
-      select ctid from webhook_changes where due_at is null and told_at < now() - interval '2 hours' limit ${limit} for update skip locked))
-    returning 1`);
-  return gone.length;
+      select ctid from webhook_changes where due_at is null and told_at < now() - interval '2 hours' limit ${limit} for update skip locked))`);
 }

@@ -30,9 +30,8 @@ export async function enqueue(tx: Sql, messages: readonly NewDelivery[]): Promis
         select pk, ${WAITING_MAX} <= (select count(*) from (select from webhook_deliveries d
                  where d.webhook_pk = webhooks.pk and d.due_at is not null limit ${WAITING_MAX}) waiting) as is_full
           from webhooks where not disabled and m.type = any(subscribed_events) and (m."webhookPk" is null or pk = m."webhookPk")) w on true
-     order by m.n
-    returning 1`;
-  return (await tx.query(named('deliveries enqueued', query))).length;
+     order by m.n`;
+  return tx.change(named('deliveries enqueued', query));
 }
 
 export interface Wanted {
@@ -165,8 +164,8 @@ export async function insertOne(db: Sql, webhookPk: number, body: string): Promi
 const FAILED_KEPT_MAX = 20_000;
 
 /** Deletes some that are kept no longer. Returns how many. */
-export async function deleteOld(db: Sql, limit: number): Promise<number> {
-  const gone = await db.query(sql`
+export function deleteOld(db: Sql, limit: number): Promise<number> {
+  return db.change(sql`
     delete from webhook_deliveries where pk = any(array(
       (select pk from webhook_deliveries where delivered_at < now() - interval '1 day' limit ${limit})
       union all
@@ -175,7 +174,5 @@ export async function deleteOld(db: Sql, limit: number): Promise<number> {
          union all
          (select pk from webhook_deliveries where webhook_pk = w.pk and failed_at is not null
            order by failed_at desc offset ${FAILED_KEPT_MAX} limit ${limit})) d
-        limit ${limit})))
-    returning 1`);
-  return gone.length;
+        limit ${limit})))`);
 }

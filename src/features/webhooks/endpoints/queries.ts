@@ -133,7 +133,7 @@ export async function changeHeaders(
 }
 
 export async function deleteWebhook(db: Sql, id: string): Promise<boolean> {
-  return (await db.query(sql`delete from webhooks where id = ${id} returning pk`)).length > 0;
+  return (await db.change(sql`delete from webhooks where id = ${id}`)) > 0;
 }
 
 /** More are not kept beside the one that counts; the oldest goes first. */
@@ -141,15 +141,15 @@ const OLD_SECRETS_MAX = 5;
 
 /** The secret before goes on signing for a day. False when there is no such webhook. */
 export async function rollSecret(db: Sql, id: string, secret: string): Promise<boolean> {
-  const rolled = await db.query(sql`
+  const rolled = await db.change(sql`
     update webhooks w set secret = ${secret}, updated_at = now(), old_secrets = (
              select coalesce(jsonb_agg(old order by old ->> 'until' desc), '[]') from (
                select old from jsonb_array_elements(w.old_secrets || jsonb_build_array(
                         jsonb_build_object('value', w.secret, 'until', to_char((now() + interval '1 day') at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))) old
                 where old ->> 'until' > to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
                 order by old ->> 'until' desc limit ${OLD_SECRETS_MAX}) kept)
-     where id = ${id} returning pk`);
-  return rolled.length > 0;
+     where id = ${id}`);
+  return rolled > 0;
 }
 
 /** Sends again what was written since then and given up; what waits for a later attempt does not wait any more. */
