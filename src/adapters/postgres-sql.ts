@@ -112,10 +112,9 @@ class PooledSql implements PostgresSql {
   }
 
   close(): Promise<void> {
-    const closed = this.#pool.end();
-    this.#kept?.release();
+    this.#kept?.release(); // first: the pool does not wait for what is free to hang up
     this.#kept = null;
-    return closed;
+    return this.#pool.end();
   }
 
   /** Nobody may get it any more. */

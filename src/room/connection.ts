@@ -145,7 +145,7 @@ export class Connection implements SocketHandler {
       if (admission === null) return; // closed meanwhile
       const { roomId, expiresAtMs, userId, info, permissions } = admission;
       this.expiresAtMs = expiresAtMs;
-      this.#who = { kind: target.kind, visit: this.id, userId, info, permissions }; // written out: a copy by spread takes 40 bytes more
+      this.#who = { kind: target.kind, visit: this.id, userId, info, permissions };
       this.#phase = { name: 'joining', roomId, target };
       await this.#join(roomId);
       if (this.#isClosed) return; // its leave followed the join

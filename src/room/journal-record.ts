@@ -10,8 +10,8 @@ import type { DecidedRequest } from './recent-requests.ts';
 
 export type JournalRecord =
   /**
-   * Storage ops as applied: final positions, LiveText versions, op ids kept; and their JSON where it is at hand. Here and below, `author` is the user whose first change this is
-   * since the last version of the history.
+   * Storage ops as applied: final positions, LiveText versions, op ids kept; and their JSON where it is at hand. Here and below,
+   * `author` is the user whose first change this is since the last version of the history.
    */
   | { readonly kind: 'storage.ops'; readonly ops: readonly Op[]; readonly json?: string; readonly author?: string }
   /** Storage was deleted. */

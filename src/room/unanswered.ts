@@ -9,7 +9,7 @@ import { SmallSet } from '../base/small.ts';
 import type { Command } from './shapes.ts';
 
 export class Unanswered {
-  /** Null until there is one. */
+  /** Null while the client has written nothing. */
   #opIds: Set<string> | null = null;
   /** The op that the client begins with when it sends all of them again. */
   #awaited: string | null = null;

@@ -99,6 +99,14 @@ test('[PG5] a connection that dies between two statements fails neither', async 
   expect(await pidOf(db)).not.toBe(pid);
 });
 
+test('[PG5] closing does not wait for a server that has fallen silent', async () => {
+  const db = openPostgres({ url: postgres.url, poolMax: 1, log: silentLog });
+  const pid = await pidOf(db);
+  process.kill(pid, 'SIGSTOP');
+  await db.close();
+  process.kill(pid, 'SIGCONT');
+});
+
 test('[PG5] who waits for a connection gets it before who comes when it is free', async () => {
   const db = open({ poolMax: 1 });
   const order: string[] = [];

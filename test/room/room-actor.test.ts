@@ -103,7 +103,7 @@ test('[GA1] neither the ack nor what others are told of an op leaves before its 
   await settled();
   clock.turn();
   expect(sent).toEqual([
-    'ann [{"type":201,"ops":[{"type":3,"id":"root","opId":"1:1","data":{"a":1}}]}]',
+    'ann [{"type":201,"ops":[{"opId":"1:1","type":3,"id":"root","data":{"a":1}}]}]',
     'bob [{"type":201,"ops":[{"type":3,"id":"root","data":{"a":1}}]}]',
   ]);
 });

@@ -158,8 +158,8 @@ export async function upsertRoom(
 export async function deleteRoom(db: Sql, roomId: RoomId, whenGone?: WithRoom): Promise<Taken<true> | null> {
   return db.transaction(async (tx) => {
     const { pk, ownerAt } = await fenceOwner(tx, roomId);
-    const gone = await tx.query(sql`delete from rooms where pk = ${pk} and id = ${roomId} returning pk`);
-    if (gone.length === 0) return null;
+    const gone = await tx.change(sql`delete from rooms where pk = ${pk} and id = ${roomId}`);
+    if (gone === 0) return null;
     await whenGone?.(tx, { id: roomId, pk: pk! });
     return { value: true, ownerAt };
   });

@@ -26,7 +26,7 @@ export class SendBudget {
   readonly #socket: Socket;
   readonly #softBytesMax: number;
   readonly #hardBytesMax: number;
-  /** Null until a slow reader misses one. */
+  /** Null until one is put off. */
   #putOff: Map<string, OutFrame> | null = null;
   /** Length of the longest frame that may still be on its way, if that alone is above the hard bound: a document is no sign of a slow reader. */
   #allowanceBytes = 0;

@@ -40,7 +40,7 @@ const KNOWN: Readonly<Record<number, Known>> = {
   1033009424: { what: 'find room', run: rooms.findRoom },
   3886586688: { what: 'make room', run: rooms.makeRoom },
   4058187313: { what: 'fence room', run: rooms.fenceRoom },
-  3522133823: { what: 'remove room', run: rooms.removeRoom },
+  3369319477: { what: 'remove room', run: rooms.removeRoom },
   2107736234: { what: 'lock room', run: rooms.lockRoom },
   2104268630: { what: 'move room', run: rooms.moveRoom },
   1687794754: { what: 'find schema', run: () => [] },
