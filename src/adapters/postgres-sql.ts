@@ -112,17 +112,14 @@ class PooledSql implements PostgresSql {
   }
 
   close(): Promise<void> {
-    this.#kept?.release(); // first: the pool does not wait for what is free to hang up
-    this.#kept = null;
+    this.#takeKept()?.release(); // first: the pool does not wait for what is free to hang up
     return this.#pool.end();
   }
 
   /** Nobody may get it any more. */
   lost(client: pg.ClientBase): void {
     this.#lost.add(client);
-    if (this.#kept !== client) return;
-    this.#kept.release(true);
-    this.#kept = null;
+    if (this.#kept === client) this.#takeKept()?.release(true);
   }
 
   async #withClient<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {

@@ -6,7 +6,7 @@
  */
 import { toBase64 } from '../base/binary.ts';
 import type { Json, JsonObject } from '../base/json.ts';
-import type { CompactNode, Op } from './storage-ops.ts';
+import type { CompactNode, OpsText } from './storage-ops.ts';
 import { awarenessFrame, permissionDeniedFrame, syncStep1Frame, syncStep2Frame, updateFrame } from './yjs-frames.ts';
 
 /** What other clients learn of a user; id and info are absent for anonymous ones (protocol 4.3). */
@@ -49,8 +49,7 @@ export type ServerMessage =
   /** `actor` −1: sent over REST. */
   | { readonly type: 'event'; readonly actor: number; readonly event: Json }
   | { readonly type: 'storage.state'; readonly nodes: readonly CompactNode[] }
-  /** `json`: of the ops, where it is at hand. */
-  | { readonly type: 'storage.ops'; readonly ops: readonly Op[]; readonly json?: string }
+  | ({ readonly type: 'storage.ops' } & OpsText)
   | { readonly type: 'storage.rejected'; readonly opIds: readonly string[]; readonly reason: string }
   | {
       readonly type: 'ydoc.state';

@@ -127,6 +127,12 @@ export interface UnknownOp {
 
 export type Op = CreateOp | SetParentKeyOp | UpdateObjectOp | DeleteCrdtOp | DeleteObjectKeyOp | UpdateTextOp | UnknownOp;
 
+/** Ops, and their JSON where it is at hand. */
+export interface OpsText {
+  readonly ops: readonly Op[];
+  readonly json?: string;
+}
+
 /** A node as it stands in a snapshot for clients (protocol 4.4). */
 export type CompactNode =
   | readonly [id: typeof ROOT_ID, data: JsonObject]

@@ -5,15 +5,15 @@
  */
 import { pack, packText, unpackAll } from '../base/binary.ts';
 import { AppError } from '../base/errors.ts';
-import type { Op } from '../protocol/storage-ops.ts';
+import type { Op, OpsText } from '../protocol/storage-ops.ts';
 import type { DecidedRequest } from './recent-requests.ts';
 
 export type JournalRecord =
   /**
-   * Storage ops as applied: final positions, LiveText versions, op ids kept; and their JSON where it is at hand. Here and below,
+   * Storage ops as applied: final positions, LiveText versions, op ids kept. Here and below,
    * `author` is the user whose first change this is since the last version of the history.
    */
-  | { readonly kind: 'storage.ops'; readonly ops: readonly Op[]; readonly json?: string; readonly author?: string }
+  | ({ readonly kind: 'storage.ops'; readonly author?: string } & OpsText)
   /** Storage was deleted. */
   | { readonly kind: 'storage.reset' }
   /** A Yjs update as the client sent it; guid '' is the root document. */

@@ -2,14 +2,8 @@
  * The JSON of what follows from ops. The journal, their sender and everybody else mostly get the same ones, but for the opIds: then each op's
  * is made once for all three.
  */
-import type { Op } from '../../protocol/storage-ops.ts';
+import type { Op, OpsText } from '../../protocol/storage-ops.ts';
 import type { Applied } from './apply.ts';
-
-/** Ops, and their JSON where it is at hand. */
-export interface OpsText {
-  readonly ops: readonly Op[];
-  readonly json?: string;
-}
 
 /** What `Applied` tells of ops, in the form in which it leaves. */
 export interface AppliedText {

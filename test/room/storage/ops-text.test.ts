@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Op } from '../../../src/protocol/storage-ops.ts';
+import type { Op, OpsText } from '../../../src/protocol/storage-ops.ts';
 import { type Applied, applyOps, nothingApplied } from '../../../src/room/storage/apply.ts';
-import { type OpsText, withTexts } from '../../../src/room/storage/ops-text.ts';
+import { withTexts } from '../../../src/room/storage/ops-text.ts';
 import type { Storage } from '../../../src/room/storage/tree.ts';
 import { createMap, createRegister, deleteKey, storageOf, untagged, updateObject } from './ops.ts';
 

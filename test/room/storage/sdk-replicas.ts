@@ -5,9 +5,9 @@
 import { createClient, type LiveObject, type Room } from '@liveblocks/client';
 import { vi } from 'vitest';
 import { encodeForSdk } from '../../../src/protocol/server-messages.ts';
-import { checkOps, type Op } from '../../../src/protocol/storage-ops.ts';
+import { checkOps, type Op, type OpsText } from '../../../src/protocol/storage-ops.ts';
 import { applyOps } from '../../../src/room/storage/apply.ts';
-import { type OpsText, withTexts } from '../../../src/room/storage/ops-text.ts';
+import { withTexts } from '../../../src/room/storage/ops-text.ts';
 import { compactNodes, emptyStorage } from '../../../src/room/storage/tree.ts';
 
 export type Chance = () => number;
