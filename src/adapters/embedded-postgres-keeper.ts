@@ -25,7 +25,7 @@ else
   exit ${KEEPER_EXIT.noLockTool}
 fi
 
-exec 3<&0 8>>"$home/atrium.lock" 9>>"$home/postgres.lock" || exit 1
+exec 3<&0 8>>"$home/atrium.lock" || exit 1
 
 tries=0                                 # 1 s: the keeper of an Atrium killed just now needs a moment to notice
 until lock 8; do
@@ -33,11 +33,23 @@ until lock 8; do
   sleep 0.05
 done
 
-tries=0                                 # Atrium is gone, its Postgres is not: it is shutting down, or lost its keeper too
-until lock 9; do
-  tries=$((tries + 1)); [ $tries -le 600 ] || exit ${KEEPER_EXIT.orphanStays}
+end_orphan() {                          # in order
   orphan=$(head -n 1 "$home/data/postmaster.pid" 2>/dev/null)
   [ -z "$orphan" ] || kill -INT "$orphan" 2>/dev/null
+}
+kill_holders() {                        # at once, as when the power is cut; only Linux tells who they are
+  for file in /proc/[0-9]*/fd/9; do
+    [ "$file" -ef "$home/postgres.lock" ] || continue
+    holder=\${file#/proc/}; holder=\${holder%%/*}
+    [ "$holder" = $$ ] || kill -9 "$holder" 2>/dev/null
+  done
+}
+exec 9>>"$home/postgres.lock" || exit 1 # only now: who waits for the first lock is no holder of this one
+tries=0                                 # Atrium is gone, its Postgres is not: it is shutting down, or lost its keeper too
+until lock 9; do
+  tries=$((tries + 1)); [ $tries -le 800 ] || exit ${KEEPER_EXIT.orphanStays}
+  if [ $tries -le 200 ]; then end_orphan # 10 s for that
+  else kill_holders; fi                 # the disk is slow; or a backend outlived its postmaster and waits for a lock that died with another
   sleep 0.05
 done
 # No process of the old Postgres is left. Its number may already belong to somebody else, or to its own unburied remains, which Postgres

@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   type EmbeddedPostgres,
@@ -25,6 +26,7 @@ import { silentLog } from '../../src/base/observe.ts';
 import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
 import { until } from '../support/e2e/until.ts';
 import { aDataDir, fillDataDir } from '../support/postgres.ts';
+import { isRunning, processOf } from '../support/process-tree.ts';
 
 const isRoot = process.getuid?.() === 0;
 const isClosedToOthers = isClosed(process.cwd());
@@ -135,6 +137,15 @@ function processesOf(dataDir: string): { keepers: number[]; postmasters: number[
   };
 }
 
+/** The process behind a connection that stays open. */
+async function aBackend(url: string): Promise<number> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => undefined); // it ends in this test
+  await client.connect();
+  onTestFinished(() => client.end());
+  return (await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!.pid;
+}
+
 describe('life', () => {
   test('[PG11] the data of one start are there at the next, and nothing runs in between', async () => {
     const dataDir = await aDirectory();
@@ -239,6 +250,27 @@ describe('kill -9', () => {
     expect(await rowsKept(postgres.url)).toEqual(expect.arrayContaining(child.rows));
     await postgres.stop();
   });
+
+  test.runIf(process.platform === 'linux')(
+    '[PG14] a backend that neither its dead postmaster nor a signal in order can end is killed by the next start',
+    { timeout: 90_000 },
+    async () => {
+      const dataDir = await aFilledDirectory();
+      const child = aChild([dataDir, join(dataDir, 'shared')]);
+      const url = String(await child.next('url'));
+      await child.next('row');
+      const backend = processOf(await aBackend(url))!;
+      const { keepers, postmasters } = processesOf(dataDir);
+      process.kill(backend.pid, 'SIGSTOP'); // as one that waits for a lock whose holder is dead
+      for (const pid of [...keepers, ...postmasters]) process.kill(pid, 'SIGKILL');
+      await child.kill();
+      expect(isRunning(backend)).toBe(true);
+      const postgres = await start(dataDir);
+      expect(isRunning(backend)).toBe(false);
+      expect(await rowsKept(postgres.url)).toEqual(expect.arrayContaining(child.rows));
+      await postgres.stop();
+    },
+  );
 
   test('[PG14] a stale lock file whose process number now belongs to somebody else fools nobody', async () => {
     const dataDir = await aFilledDirectory();
