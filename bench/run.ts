@@ -128,13 +128,19 @@ interface Turn {
   readonly seconds: number;
 }
 
-/** Once more when it fails: an hour of everybody's figures is not to hang on a peer. One of ours that fails is a result. */
+/** An hour of everybody's figures is not to hang on a peer: it is tried once more, then its run has no figures and says why. */
 async function peersRun(turn: Turn): Promise<Outcome> {
-  return runOnce(turn).catch((error: unknown) => {
+  const firstLine = (error: unknown): string => String(error instanceof Error ? error.message : error).split('\n')[0]!;
+  try {
+    return await runOnce(turn).catch((error: unknown) => {
+      if (isStopping()) throw error;
+      console.error(`${turn.theCase.name}, once more: ${firstLine(error)}`);
+      return runOnce(turn);
+    });
+  } catch (error) {
     if (isStopping()) throw error;
-    console.error(`${turn.theCase.name}, once more: ${error instanceof Error ? error.message : String(error)}`);
-    return runOnce(turn);
-  });
+    return { values: {}, problems: [`failed twice: ${firstLine(error)}`] };
+  }
 }
 
 async function runOnce({ theCase, variant, server, seconds }: Turn): Promise<Outcome> {
