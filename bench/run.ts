@@ -130,17 +130,17 @@ interface Turn {
 
 /** An hour of everybody's figures is not to hang on a peer: it is tried once more, then its run has no figures and says why. */
 async function peersRun(turn: Turn): Promise<Outcome> {
-  const firstLine = (error: unknown): string => String(error instanceof Error ? error.message : error).split('\n')[0]!;
-  try {
-    return await runOnce(turn).catch((error: unknown) => {
+  const reasons: string[] = [];
+  while (reasons.length < 2) {
+    try {
+      return await runOnce(turn);
+    } catch (error) {
       if (isStopping()) throw error;
-      console.error(`${turn.theCase.name}, once more: ${firstLine(error)}`);
-      return runOnce(turn);
-    });
-  } catch (error) {
-    if (isStopping()) throw error;
-    return { values: {}, problems: [`failed twice: ${firstLine(error)}`] };
+      reasons.push(String(error instanceof Error ? error.message : error).split('\n')[0]!);
+      console.error(`${turn.theCase.name}, a peer failed: ${reasons.at(-1)}`);
+    }
   }
+  return { values: {}, problems: [`failed twice: ${reasons.join('; ')}`] };
 }
 
 async function runOnce({ theCase, variant, server, seconds }: Turn): Promise<Outcome> {

@@ -48,8 +48,11 @@ exec 9>>"$home/postgres.lock" || exit 1 # only now: who waits for the first lock
 tries=0                                 # Atrium is gone, its Postgres is not: it is shutting down, or lost its keeper too
 until lock 9; do
   tries=$((tries + 1)); [ $tries -le 800 ] || exit ${KEEPER_EXIT.orphanStays}
-  if [ $tries -le 200 ]; then end_orphan # 10 s for that
-  else kill_holders; fi                 # the disk is slow; or a backend outlived its postmaster and waits for a lock that died with another
+  if [ $tries -le 200 ]; then           # 10 s
+    end_orphan
+  else                                  # a slow disk; or a backend outlived its postmaster and waits for a lock that died with another
+    kill_holders
+  fi
   sleep 0.05
 done
 # No process of the old Postgres is left. Its number may already belong to somebody else, or to its own unburied remains, which Postgres

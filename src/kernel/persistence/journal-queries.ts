@@ -22,6 +22,7 @@ export function entryCrc({ stream, version, count, epoch, payload }: JournalEntr
  * `for share` conflicts with the update of a claim: either this commits first and the claimer, who waits, reads what it wrote; or it waits for
  * the claim, sees the new epoch and inserts nothing. `where exists (… epoch …)` or a foreign key alone lost 2,111 and 1,869 acknowledged
  * changes in 3,000 takeovers (reliability 2.b). Rows are locked in order of their streams, so two batches never wait for each other.
+ * That the row is there follows from the lock, too: the table has no foreign key that would ask once more.
  */
 export function appendQuery(entries: readonly Checked[]): Query {
   return { name: 'journal.append', text: APPEND, values: columnsOf(entries) };
