@@ -1,4 +1,8 @@
-/** Memory as Linux counts it: what a server's own process holds in RAM. Its Postgres is not in it. */
+/**
+ * Memory as Linux counts it: what a server's own process has made and holds in RAM. Its Postgres is not in it.
+ *
+ * Pages of the program's own file are not, either: the kernel takes back those that nobody ran for a while, which made a server look as if it gave memory back.
+ */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Trial } from './case.ts';
@@ -45,5 +49,5 @@ export function watchMemory(pid: number): { begin(): void; end(): number } {
 }
 
 function residentKb(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
+  return Number(/^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
 }
