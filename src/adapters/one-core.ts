@@ -1,11 +1,26 @@
 /**
- * V8 marks garbage beside the code that runs, on threads of its own. Where the process has one core these only take it away from what people wait for,
- * 60 ms at a time: there, marking is done in small steps between the work. Measured in bench/README.md, "Where the time goes".
+ * V8 collects garbage and compiles beside the code that runs, on threads of its own. Where the process has one core these only take it away from what
+ * people wait for, 4 to 60 ms at a time: there, garbage is marked and moved by the code's own thread in small steps, and the others run when it has
+ * nothing to do. Measured in bench/FLOORS.md.
  */
-import { availableParallelism } from 'node:os';
+import { readdirSync } from 'node:fs';
+import { availableParallelism, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
+
+const FLAGS = ['--no-concurrent-marking', '--no-parallel-scavenge'];
+/** One that waits for timers, four that work (`--v8-pool-size`): Node starts them before anything else, so they are the first after ours. */
+const V8_THREADS = 5;
+/** A tenth of the core while ours wants it (setpriority(2): on Linux it holds for one thread). */
+const NICE = 10;
 
 /** Call it before anything else has filled the heap. */
 export function spareTheOnlyCore(): void {
-  if (availableParallelism() === 1) setFlagsFromString('--no-concurrent-marking');
+  if (availableParallelism() > 1) return;
+  for (const flag of FLAGS) setFlagsFromString(flag);
+  for (const thread of threads().slice(1, 1 + V8_THREADS)) setPriority(thread, NICE);
+}
+
+/** In the order in which they were started; none where the system does not say. */
+function threads(): number[] {
+  return process.platform === 'linux' ? readdirSync('/proc/self/task').map(Number) : [];
 }

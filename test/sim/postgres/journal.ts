@@ -6,30 +6,25 @@ export function append({ fence: how }: { fence: 'lock' | 'lock or skip' | 'look'
   return function* (tx, [streams, versions, counts, epochs, crcs, starts, sizes, payload]) {
     const { tables } = tx;
     const order = (streams as number[]).map((_, index) => index).sort((left, right) => streams[left] - streams[right]);
-    const ruled: number[] = [];
+    const inserted: object[] = [];
     for (const index of order) {
+      const stream: number = streams[index];
+      const version: number = versions[index];
       const isRuled = (row: OwnerRow): boolean => row.epoch === epochs[index];
-      const seen = tables.owners.get(streams[index]);
+      const seen = tables.owners.get(stream);
       if (seen === undefined || !isRuled(seen)) continue;
       if (how !== 'look') {
         const answer: LockAnswer = yield {
-          key: ownerKey(streams[index]),
+          key: ownerKey(stream),
           strength: 'share',
           onConflict: how === 'lock' ? 'wait' : 'skip',
         };
         if (answer === 'skipped') continue;
-        const now = tables.owners.get(streams[index]);
+        const now = tables.owners.get(stream);
         if (now !== seen && (now === undefined || !isRuled(now))) continue;
       }
-      ruled.push(index);
-    }
-    const inserted: object[] = [];
-    for (const index of ruled) {
-      const stream: number = streams[index];
-      const version: number = versions[index];
       yield* lock(`journal ${stream} ${version}`, 'update');
       if (tables.entryAt(stream, version) !== undefined) continue;
-      yield* lock(ownerKey(stream), 'keyShare'); // the foreign key
       const bytes = (payload as Uint8Array).subarray(starts[index] - 1, starts[index] - 1 + sizes[index]);
       const row: JournalRow = { version, count: counts[index], epoch: epochs[index], crc: crcs[index], payload: bytes };
       tx.atCommit(() => tables.append(stream, row, tx.client));
