@@ -33,7 +33,8 @@ function refuseForbiddenKey(key: string, value: unknown): unknown {
 export function scanJson(text: string): string | null {
   let depth = 0;
   let inString = false;
-  for (let at = 0; at < text.length; at += 1) {
+  const { length } = text; // read once: V8 asks anew which kind of string it is, and there are many
+  for (let at = 0; at < length; at += 1) {
     const char = text.charCodeAt(at);
     if (inString) {
       if (char === 0x5c) at += 1;
