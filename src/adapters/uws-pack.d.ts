@@ -13,4 +13,11 @@ declare module 'uWebSockets.js' {
       done: (listenSocket: us_listen_socket | false) => void,
     ): TemplatedApp;
   }
+
+  /** Parts of one message, with nothing else of it between them. Each returns what `send` returns. */
+  interface WebSocket<UserData> {
+    sendFirstFragment(message: RecognizedString, isBinary?: boolean): number;
+    sendFragment(message: RecognizedString): number;
+    sendLastFragment(message: RecognizedString): number;
+  }
 }

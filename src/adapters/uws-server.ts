@@ -2,13 +2,14 @@
  * The server port over uWebSockets.js: native code for Node 20–22 on glibc. Elsewhere loading it fails, and `server-choice.ts` takes
  * `node-server.ts`.
  */
-import type { TemplatedApp, us_listen_socket, WebSocket, WebSocketBehavior } from 'uWebSockets.js';
+import type { TemplatedApp, us_listen_socket, WebSocketBehavior } from 'uWebSockets.js';
 import { systemClock } from '../base/clock.ts';
 import type { ListenOptions, MakeServer, Server, ServerOptions, UpgradeRequest } from '../kernel/transport/server.ts';
 import { whyNotListening } from './listen-probe.ts';
-import { OpenSocket, type Wire } from './server-socket.ts';
+import { OpenSocket } from './server-socket.ts';
 import { isWellFormed, WIRE } from './server-wire.ts';
 import { headOf, refuse, serveExchange } from './uws-http.ts';
+import { UwsWire } from './uws-wire.ts';
 
 type Uws = typeof import('uWebSockets.js');
 
@@ -68,7 +69,7 @@ interface Seat {
   /** Until the socket is open. */
   request: UpgradeRequest | null;
   socket: OpenSocket | null;
-  wire: UwsWire | null;
+  wire: UwsWire<Seat> | null;
 }
 
 /** uWS drops a frame above its own limit together with the socket and without a code, so its limit is wider than ours. */
@@ -93,7 +94,7 @@ function behaviorOf(options: ServerOptions): WebSocketBehavior<Seat> {
     },
     open(ws) {
       const seat = ws.getUserData();
-      seat.wire = new UwsWire(ws);
+      seat.wire = new UwsWire(ws, options.sendBufferBytesMax);
       seat.socket = new OpenSocket(seat.wire, options);
       seat.socket.accept(seat.request!);
       seat.request = null;
@@ -103,10 +104,13 @@ function behaviorOf(options: ServerOptions): WebSocketBehavior<Seat> {
       if (message.byteLength > options.frameBytesMax) socket?.close(1009, `A frame may have ${options.frameBytesMax} bytes.`);
       else socket?.received(isBinary ? copyOf(message) : Buffer.from(message).toString());
     },
+    /** In a turn of its own: when what is sent within this call has to wait in its turn, uWS never says that it has left. */
     drain(ws) {
       const { socket, wire } = ws.getUserData();
-      wire?.drained();
-      socket?.drained();
+      systemClock.soon(() => {
+        wire?.drained();
+        socket?.drained();
+      });
     },
     close(ws, code, reason) {
       const { socket, wire } = ws.getUserData();
@@ -125,61 +129,3 @@ function copyOf(message: ArrayBuffer): Uint8Array {
 
 /** How uWS says that a frame was above `maxPayloadLength`; the code it gives is 1006. */
 const TOO_BIG = 'Received too big message';
-
-/** What uWS says of a send; 0 when a part of it waits. */
-const SENT = 1;
-const DROPPED = 2;
-
-class UwsWire implements Wire {
-  #ws: WebSocket<Seat> | null;
-  /** False: the system took all that was sent, and uWS need not be asked, which everybody who hears a message would cost once. */
-  #mayWait = false;
-  #ending: { readonly code: number; readonly reason: string; readonly cancel: () => void } | null = null;
-
-  constructor(ws: WebSocket<Seat>) {
-    this.#ws = ws;
-  }
-
-  send(frame: string | Uint8Array): boolean {
-    if (this.#ws === null) return false;
-    const outcome = this.#ws.send(frame, typeof frame !== 'string');
-    if (outcome !== SENT) this.#mayWait = true;
-    return outcome !== DROPPED;
-  }
-
-  cork(writes: () => void): void {
-    this.#ws?.cork(writes);
-    this.#mayWait = true; // what a send within says is not about the system
-  }
-
-  /** uWS would throw away what still waits, the close frame too; so it is asked to end when all has left. */
-  end(code: number, reason: string): void {
-    if (this.#waitingBytes() === 0) this.#ws?.end(code, reason);
-    else this.#ending = { code, reason, cancel: systemClock.after(WIRE.closeGraceMs, () => this.drop()) };
-  }
-
-  drop(): void {
-    this.#ws?.close();
-  }
-
-  bufferedBytes(): number {
-    if (!this.#mayWait) return 0;
-    const bytes = this.#waitingBytes();
-    this.#mayWait = bytes > 0;
-    return bytes;
-  }
-
-  #waitingBytes(): number {
-    return this.#ws?.getBufferedAmount() ?? 0;
-  }
-
-  drained(): void {
-    if (this.#ending !== null && this.#waitingBytes() === 0) this.#ws?.end(this.#ending.code, this.#ending.reason);
-  }
-
-  /** uWS has closed it; any further call on it would throw. */
-  lost(): void {
-    this.#ws = null;
-    this.#ending?.cancel();
-  }
-}

@@ -1,4 +1,5 @@
 /** What every server adapter promises (`src/kernel/transport/server.ts`), over real sockets. */
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
@@ -737,4 +738,51 @@ function slowReaderContract(start: Start): void {
     expect((await peer.closed).code).toBe(1_006);
     expect(peer.heard.length).toBeLessThan(16);
   });
+
+  test('[TR42] a document of many MB arrives whole and in its place, however slowly it is read', async () => {
+    const { peer, seat } = await aPausedPeer({ sendBufferBytesMax: 128 * MIB });
+    const [long, alsoLong] = [randomBytes(40 * MIB + 7), randomBytes(3 * MIB)];
+    const frames = ['before', long, 'after, €', new Uint8Array([1, 2, 3]), alsoLong, long, 'the end'];
+    for (const frame of frames) expect(seat.socket.send(frame)).toBe(true);
+    const waiting = await settled(() => seat.socket.bufferedBytes());
+    expect(waiting).toBeGreaterThan(70 * MIB);
+    expect(waiting).toBeLessThan(84 * MIB);
+    peer.ws.resume();
+    const heard = await peer.frames(frames.length);
+    expect(heard.map((frame) => digest(frame))).toEqual(frames.map((frame) => digest(frame)));
+    await vi.waitFor(() => expect(seat.socket.bufferedBytes()).toBe(0));
+    expect(seat.drains).toBeGreaterThan(0);
+  });
+
+  test('[TR43] what is sent when the handler hears of a drain, and has to wait, is followed by a drain, too', async () => {
+    const { peer, seat } = await aPausedPeer();
+    let isRefilled = false;
+    seat.onDrained = () => {
+      while (!isRefilled && seat.socket.bufferedBytes() < 16 * MIB) seat.socket.send(new Uint8Array(MIB));
+      isRefilled = true;
+    };
+    for (let sent = 0; sent < 8; sent += 1) seat.socket.send(new Uint8Array(MIB));
+    peer.ws.resume();
+    await peer.frames(24);
+    await vi.waitFor(() => expect(seat.socket.bufferedBytes()).toBe(0));
+  });
+
+  test('[TR42] a close asked for meanwhile comes after it, a peer that leaves meanwhile does no harm', async () => {
+    const { peer, seat, server } = await aPausedPeer();
+    seat.socket.send(randomBytes(20 * MIB));
+    seat.socket.send('after');
+    seat.socket.close(1_013, 'too slow');
+    peer.ws.resume();
+    expect(await peer.closed).toEqual({ code: 1_013, reason: 'too slow' });
+    expect(peer.heard.map((frame) => frame.length)).toEqual([20 * MIB, 5]);
+    const other = await aPausedPeer();
+    other.seat.socket.send(randomBytes(20 * MIB));
+    other.peer.ws.terminate();
+    expect((await other.seat.whenClosed).code).toBe(1_006);
+    expect([...server.bugs, ...other.server.bugs]).toEqual([]);
+  });
+}
+
+function digest(frame: string | Uint8Array): string {
+  return typeof frame === 'string' ? frame : createHash('sha256').update(frame).digest('hex');
 }

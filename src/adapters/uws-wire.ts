@@ -1,0 +1,126 @@
+/**
+ * What one socket of uWS sends. A long frame leaves in fragments (RFC 6455, 5.4), each when the system has taken the one before: uWS copies
+ * whatever the system does not take at once, and of a document of 50 MB that would be nearly all of it, for every reader anew.
+ */
+import type { WebSocket } from 'uWebSockets.js';
+import { systemClock } from '../base/clock.ts';
+import type { Wire } from './server-socket.ts';
+import { WIRE } from './server-wire.ts';
+
+/** Of such a fragment the system leaves little to wait, and a loop of them costs no more calls than one long write. */
+const FRAGMENT_BYTES = 256 * 1024;
+/** From here on a frame is long: about what the system takes at once from a socket that nothing waits for. */
+const LONG_BYTES = 1024 * 1024;
+
+/** What uWS says of a send; 0 when a part of it waits. */
+const SENT = 1;
+const DROPPED = 2;
+
+export class UwsWire<Seat> implements Wire {
+  #ws: WebSocket<Seat> | null;
+  readonly #bytesMax: number;
+  /** False: the system took all that was sent, and uWS need not be asked, which everybody who hears a message would cost once. */
+  #mayWait = false;
+  /** The long frame that is leaving, and what was sent after it. */
+  #leaving: {
+    readonly frame: Uint8Array;
+    sentBytes: number;
+    readonly behind: (string | Uint8Array)[];
+    behindBytes: number;
+  } | null = null;
+  #ending: { readonly code: number; readonly reason: string; readonly cancel: () => void } | null = null;
+
+  /** A frame is not taken while more than `bytesMax` wait. */
+  constructor(ws: WebSocket<Seat>, bytesMax: number) {
+    this.#ws = ws;
+    this.#bytesMax = bytesMax;
+  }
+
+  send(frame: string | Uint8Array): boolean {
+    if (this.#ws === null) return false;
+    if (this.#leaving !== null || isLong(frame)) return this.#sendInTurn(frame);
+    const outcome = this.#ws.send(frame, typeof frame !== 'string');
+    if (outcome !== SENT) this.#mayWait = true;
+    return outcome !== DROPPED;
+  }
+
+  cork(writes: () => void): void {
+    this.#ws?.cork(writes);
+    this.#mayWait = true; // what a send within says is not about the system
+  }
+
+  /** uWS would throw away what still waits, the close frame too; so it is asked to end when all has left. */
+  end(code: number, reason: string): void {
+    if (this.#waitingBytes() === 0) this.#ws?.end(code, reason);
+    else this.#ending = { code, reason, cancel: systemClock.after(WIRE.closeGraceMs, () => this.drop()) };
+  }
+
+  drop(): void {
+    this.#ws?.close();
+  }
+
+  bufferedBytes(): number {
+    if (!this.#mayWait) return 0;
+    const bytes = this.#waitingBytes();
+    this.#mayWait = bytes > 0;
+    return bytes;
+  }
+
+  drained(): void {
+    this.#goOn();
+    if (this.#ending !== null && this.#waitingBytes() === 0) this.#ws?.end(this.#ending.code, this.#ending.reason);
+  }
+
+  /** uWS has closed it; any further call on it would throw. */
+  lost(): void {
+    this.#ws = null;
+    this.#leaving = null;
+    this.#ending?.cancel();
+  }
+
+  #waitingBytes(): number {
+    if (this.#ws === null) return 0;
+    const buffered = this.#ws.getBufferedAmount();
+    if (this.#leaving === null) return buffered;
+    const { frame, sentBytes, behindBytes } = this.#leaving;
+    return buffered + frame.length - sentBytes + behindBytes;
+  }
+
+  /** Nothing may come between two fragments of a frame. */
+  #sendInTurn(frame: string | Uint8Array): boolean {
+    if (this.#waitingBytes() > this.#bytesMax) return false;
+    this.#mayWait = true;
+    if (this.#leaving !== null) {
+      this.#leaving.behind.push(frame);
+      this.#leaving.behindBytes += Buffer.byteLength(frame);
+    } else if (isLong(frame)) {
+      this.#leaving = { frame, sentBytes: 0, behind: [], behindBytes: 0 };
+      this.#goOn();
+    }
+    return true;
+  }
+
+  #goOn(): void {
+    while (this.#leaving !== null && this.#ws?.getBufferedAmount() === 0) {
+      this.#sendFragment(this.#ws, this.#leaving);
+      if (this.#leaving.sentBytes < this.#leaving.frame.length) continue;
+      const { behind } = this.#leaving;
+      this.#leaving = null;
+      for (const frame of behind) this.send(frame);
+    }
+  }
+
+  #sendFragment(ws: WebSocket<Seat>, leaving: { readonly frame: Uint8Array; sentBytes: number }): void {
+    const { frame, sentBytes } = leaving;
+    const fragment = frame.subarray(sentBytes, sentBytes + FRAGMENT_BYTES);
+    leaving.sentBytes += fragment.length;
+    if (sentBytes === 0) ws.sendFirstFragment(fragment, true);
+    else if (leaving.sentBytes < frame.length) ws.sendFragment(fragment);
+    else ws.sendLastFragment(fragment);
+  }
+}
+
+/** Text is not: uWS makes its bytes anew for every reader, whole, whatever else is done. */
+function isLong(frame: string | Uint8Array): frame is Uint8Array {
+  return typeof frame !== 'string' && frame.length > LONG_BYTES;
+}
