@@ -10,6 +10,8 @@ const NODE_OPTIONS = ['--import', 'tsx', '--max-semi-space-size=64'];
 export interface Run extends Batch {
   /** Whether the first seed that fails is enough. */
   readonly until: 'end' | 'first failure';
+  /** Past it no more seeds are dealt out. */
+  readonly budgetMs?: number;
   readonly onProgress?: (sum: Tally) => void;
 }
 
@@ -23,13 +25,16 @@ export class Pool {
   }
 
   /** Seeds are dealt out in small batches; with two processes or more they end in no particular order. */
-  async run({ from, seeds, mutant, only, until, onProgress }: Run): Promise<Tally> {
+  async run({ from, seeds, mutant, only, until, budgetMs = Number.POSITIVE_INFINITY, onProgress }: Run): Promise<Tally> {
     const sum = emptyTally();
     const size = until === 'end' ? 25 : 5;
     const end = from + seeds;
+    const deadlineMs = performance.now() + budgetMs;
     let next = from;
+    const mayGoOn = (): boolean =>
+      next < end && (until === 'end' || sum.failures.length === 0) && performance.now() < deadlineMs;
     const drain = async (child: ChildProcess): Promise<void> => {
-      while (next < end && (until === 'end' || sum.failures.length === 0)) {
+      while (mayGoOn()) {
         const batch = { from: next, seeds: Math.min(size, end - next), mutant, only };
         next += batch.seeds;
         add(sum, await ask(child, batch));

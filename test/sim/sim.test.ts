@@ -10,6 +10,9 @@ import { Pool } from './pool.ts';
 
 /** A newcomer's first test run is not to take all the time that CI has. */
 const SEEDS = process.env.CI ? 20_000 : 2_000;
+/** On a slow machine fewer, so that a run of everything stays below a quarter of an hour; `npm run sim` has no such bound. */
+const BUDGET_MS = 540_000;
+const SEEDS_LEAST = SEEDS / 10;
 const MUTANT_SEEDS_MAX = 1_500;
 /** They take what the tests beside this one leave. */
 const PROCESSES = 2;
@@ -36,15 +39,15 @@ test.each(PINNED)('[SM2] nothing is broken with the seed that once found: $found
   expect((await runBatch({ ...asItIs, from: seed, seeds: 1 })).failures).toEqual([]);
 });
 
-test(`[SM2] nothing is broken in ${SEEDS} seeds`, { timeout: TIMEOUT_MS }, async () => {
-  const sum = await pool.run({ ...asItIs, from: 1, seeds: SEEDS, until: 'first failure' });
+test(`[SM2] nothing is broken in ${SEEDS} seeds, or as many as nine minutes hold`, { timeout: TIMEOUT_MS }, async () => {
+  const sum = await pool.run({ ...asItIs, from: 1, seeds: SEEDS, until: 'first failure', budgetMs: BUDGET_MS });
   console.log(
-    `seeds 1 to ${SEEDS}: acked ${sum.acked}, takeovers ${sum.takeovers}, virtual seconds ${Math.round(sum.virtualMs / 1_000)}`,
+    `seeds 1 to ${sum.seeds} of ${SEEDS}: acked ${sum.acked}, takeovers ${sum.takeovers}, virtual seconds ${Math.round(sum.virtualMs / 1_000)}`,
   );
   expect(sum.failures, 'npm run sim -- --seed <seed>').toEqual([]);
-  expect(sum.seeds).toBe(SEEDS);
-  expect(sum.acked).toBeGreaterThan(SEEDS * 20);
-  expect(sum.takeovers).toBeGreaterThan(SEEDS);
+  expect(sum.seeds).toBeGreaterThanOrEqual(SEEDS_LEAST);
+  expect(sum.acked).toBeGreaterThan(sum.seeds * 20);
+  expect(sum.takeovers).toBeGreaterThan(sum.seeds);
 });
 
 describe('a worker with one mistake in what it is given', () => {

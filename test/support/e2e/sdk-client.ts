@@ -74,10 +74,13 @@ export async function enter(server: TestServer, options: Visit): Promise<Visitor
   return visitor;
 }
 
-export async function connected({ room, errors }: Visitor): Promise<void> {
+export async function connected({ room, errors, network, tokensAsked }: Visitor): Promise<void> {
   await until('the client is connected', () => {
-    if (room.getStatus() === 'disconnected') throw new Error(`disconnected: ${JSON.stringify(errors)}`);
-    return room.getStatus() === 'connected' && room.getSelf();
+    const status = room.getStatus();
+    if (status === 'connected') return room.getSelf();
+    const { dialled, closeCodes, received } = network;
+    const facts = { tokens: tokensAsked(), dialled: dialled.length, closeCodes, received: received.length, errors };
+    throw new Error(`it is ${status}: ${JSON.stringify(facts)}`); // said when the wait is over
   });
 }
 
