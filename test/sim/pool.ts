@@ -31,8 +31,7 @@ export class Pool {
     const end = from + seeds;
     const deadlineMs = performance.now() + budgetMs;
     let next = from;
-    const mayGoOn = (): boolean =>
-      next < end && (until === 'end' || sum.failures.length === 0) && performance.now() < deadlineMs;
+    const mayGoOn = (): boolean => next < end && (until === 'end' || sum.failures.length === 0) && performance.now() < deadlineMs;
     const drain = async (child: ChildProcess): Promise<void> => {
       while (mayGoOn()) {
         const batch = { from: next, seeds: Math.min(size, end - next), mutant, only };
