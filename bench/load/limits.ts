@@ -1,6 +1,7 @@
 /**
  * What calm rooms feel of somebody on their worker who goes beyond a limit (reliability 2.f).
- * Expected: p99 at most twice what it is without, because refusing costs less than doing; and each is refused who is faster than the worker.
+ * Expected: p99 at most twice what it is without, because refusing costs less than doing; and each is refused, but for writes with
+ * which Postgres keeps up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Case, Target, Trial } from '../case.ts';

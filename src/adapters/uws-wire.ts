@@ -7,7 +7,7 @@ import { systemClock } from '../base/clock.ts';
 import type { Wire } from './server-socket.ts';
 import { WIRE } from './server-wire.ts';
 
-/** Of such a fragment the system leaves little to wait, and a loop of them costs no more calls than one long write. */
+/** So short that little is copied of the one at which the system takes no more. */
 const FRAGMENT_BYTES = 256 * 1024;
 /** From here on a frame is long: about what the system takes at once from a socket that nothing waits for. */
 const LONG_BYTES = 1024 * 1024;
