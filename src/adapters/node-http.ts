@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UpgradeRequest } from '../kernel/transport/server.ts';
 import { type AnswerHead, Exchange, type ExchangeOptions, type ExchangeWire } from './server-exchange.ts';
-import { addHeader, emptyHeaders, isWellFormed, WIRE } from './server-wire.ts';
+import { addHeader, collect, emptyHeaders, isWellFormed, WIRE } from './server-wire.ts';
 
 /** The request line and headers as uWebSockets.js shows them: values as UTF-8, repeated ones joined. */
 export function headOf(req: IncomingMessage): UpgradeRequest {
@@ -64,6 +64,10 @@ class NodeExchangeWire implements ExchangeWire {
     } finally {
       await pieces.return?.();
     }
+  }
+
+  readWhole(bytesMax: number): Promise<Uint8Array> {
+    return collect(this.read(), bytesMax);
   }
 
   answer(head: AnswerHead, length: number | null, body: string | Uint8Array | null): void {

@@ -6,7 +6,7 @@
  */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { HttpHandler, HttpRequest, HttpResponse, UpgradeRequest } from '../kernel/transport/server.ts';
-import { collect, isOurs } from './server-wire.ts';
+import { isOurs, mustFit } from './server-wire.ts';
 
 export interface RequestHead extends UpgradeRequest {
   readonly method: string;
@@ -21,8 +21,10 @@ export interface AnswerHead {
 
 /** None of these is called once the client is gone, or after the answer has ended. */
 export interface ExchangeWire {
-  /** The request's body as it arrives. Called at most once. */
+  /** The request's body as it arrives. Called at most once, and not beside `readWhole`. */
   read(): AsyncIterable<Uint8Array>;
+  /** All of it, in memory of its own. @throws AppError PAYLOAD_TOO_LARGE as soon as it is longer than `bytesMax`. */
+  readWhole(bytesMax: number): Promise<Uint8Array>;
   /** A whole answer. `length` null: neither body nor length (204, 304); `body` null: the length alone (HEAD). */
   answer(head: AnswerHead, length: number | null, body: string | Uint8Array | null): void;
   /** Begins an answer in pieces; `size` null: nobody knows yet how many bytes they make. */
@@ -40,12 +42,14 @@ export interface ExchangeOptions {
   readonly isStopping: () => boolean;
 }
 
-/** Names of headers that were found to be valid; they come from our code, so they are few. */
-const goodNames = new Set<string>();
+/** By name, the last value that was found to be valid: names come from our code, so they are few, and most values are always the same. */
+const good = new Map<string, string>();
 
-function noteGood(name: string): void {
-  validateHeaderName(name);
-  goodNames.add(name);
+/** @throws a TypeError: a line feed, for one, would begin another header. */
+function mustBeValid(name: string, value: string): void {
+  if (!good.has(name)) validateHeaderName(name);
+  validateHeaderValue(name, value);
+  good.set(name, value);
 }
 
 export class Exchange implements HttpRequest {
@@ -78,8 +82,9 @@ export class Exchange implements HttpRequest {
     return this.#abort.signal;
   }
 
-  body(bytesMax: number): Promise<Uint8Array> {
-    return collect(this, bytesMax);
+  async body(bytesMax: number): Promise<Uint8Array> {
+    mustFit(this.headers, bytesMax);
+    return this.#wire.readWhole(bytesMax);
   }
 
   stream(): AsyncIterable<Uint8Array> {
@@ -116,10 +121,11 @@ export class Exchange implements HttpRequest {
   #headOf({ status, headers = {} }: HttpResponse): AnswerHead {
     const entries: [string, string][] = [];
     for (const name of Object.keys(headers)) {
-      if (isOurs(name)) continue;
       const value = headers[name]!;
-      if (!goodNames.has(name)) noteGood(name);
-      validateHeaderValue(name, value); // a line feed would begin another header
+      if (good.get(name) !== value) {
+        if (isOurs(name)) continue;
+        mustBeValid(name, value);
+      }
       entries.push([name, value]);
     }
     return { status, headers: entries, isLast: this.#options.isStopping() };

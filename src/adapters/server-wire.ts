@@ -51,12 +51,16 @@ export function closeReason(reason: string): string {
   return bytes.toString('utf8', 0, end);
 }
 
-/** A body as one array. @throws AppError PAYLOAD_TOO_LARGE as soon as it is known to be longer than `bytesMax`. */
-export async function collect(request: Pick<HttpRequest, 'headers' | 'stream'>, bytesMax: number): Promise<Uint8Array> {
-  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { bytesMax });
+/** @throws AppError PAYLOAD_TOO_LARGE for a body that announces to be longer than `bytesMax`: nothing of it is read. */
+export function mustFit(headers: HttpRequest['headers'], bytesMax: number): void {
+  if (Number(headers['content-length'] ?? 0) > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { bytesMax });
+}
+
+/** Pieces as one array. @throws AppError PAYLOAD_TOO_LARGE as soon as they are longer than `bytesMax`. */
+export async function collect(read: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let size = 0;
-  for await (const piece of request.stream()) {
+  for await (const piece of read) {
     size += piece.byteLength;
     if (size > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { bytesMax });
     pieces.push(new Uint8Array(piece)); // a copy: its memory is not ours to keep

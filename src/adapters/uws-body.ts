@@ -6,6 +6,8 @@
  */
 import { AppError } from '../base/errors.ts';
 import { OverflowFile } from './overflow-file.ts';
+import { collect } from './server-wire.ts';
+import { copyOf } from './uws-memory.ts';
 
 /** Bytes kept for a reader that is late: the socket pauses above it. */
 const WAITING_BYTES_MAX = 256 * 1024;
@@ -38,6 +40,7 @@ function giveBack({ buffer }: Piece): void {
 
 /** Copies of a chunk: uWS takes the memory back on return. */
 function piecesOf(chunk: ArrayBuffer): Piece[] {
+  if (chunk.byteLength < BUFFERED_FROM_BYTES) return [{ bytes: copyOf(chunk), buffer: null }];
   const pieces: Piece[] = [];
   for (let at = 0; at < chunk.byteLength; at += BUFFER_BYTES) {
     const length = Math.min(BUFFER_BYTES, chunk.byteLength - at);
@@ -106,6 +109,14 @@ export class UwsBody {
     if (this.#state === 'paused') this.#tap.resume();
     this.#state = 'discarded';
     this.#forget();
+  }
+
+  /** All of it, in memory of its own. @throws AppError PAYLOAD_TOO_LARGE, what `fail` was given */
+  async readWhole(bytesMax: number): Promise<Uint8Array> {
+    if (this.#state === 'flowing' && this.#waiting.length === 0) await this.#more();
+    const isOnePiece = this.#state === 'complete' && this.#waiting.length === 1 && this.#overflow === null;
+    if (isOnePiece && this.#waiting[0]!.buffer === null && this.#waitingBytes <= bytesMax) return this.#fromMemory()!.bytes; // as most are
+    return collect(this.read(), bytesMax);
   }
 
   /** A piece is the reader's until it asks for the next one, or stops. */

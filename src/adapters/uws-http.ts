@@ -71,6 +71,10 @@ class UwsExchangeWire implements ExchangeWire {
     return this.#body.read();
   }
 
+  readWhole(bytesMax: number): Promise<Uint8Array> {
+    return this.#body.readWhole(bytesMax);
+  }
+
   answer(head: AnswerHead, length: number | null, body: string | Uint8Array | null): void {
     this.#res.cork(() => {
       this.#writeHead(head);

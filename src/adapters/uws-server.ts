@@ -9,6 +9,7 @@ import { whyNotListening } from './listen-probe.ts';
 import { OpenSocket } from './server-socket.ts';
 import { isWellFormed, WIRE } from './server-wire.ts';
 import { headOf, refuse, serveExchange } from './uws-http.ts';
+import { copyOf } from './uws-memory.ts';
 import { UwsWire } from './uws-wire.ts';
 
 type Uws = typeof import('uWebSockets.js');
@@ -119,12 +120,6 @@ function behaviorOf(options: ServerOptions): WebSocketBehavior<Seat> {
       socket?.gone(told === TOO_BIG ? 1009 : code, told);
     },
   };
-}
-
-/** Out of the memory that uWS takes back; a short one into Node's pool, which spares an allocation of its own for each keystroke. */
-function copyOf(message: ArrayBuffer): Uint8Array {
-  const { buffer, byteOffset, length } = Buffer.from(new Uint8Array(message));
-  return new Uint8Array(buffer, byteOffset, length); // a Buffer's `slice` would not copy
 }
 
 /** How uWS says that a frame was above `maxPayloadLength`; the code it gives is 1006. */

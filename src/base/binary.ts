@@ -2,6 +2,7 @@
  * Bytes in and out: MessagePack for what we store or send between workers, base64 for what rides in JSON. One place, so
  * that a stored format changes in one place.
  */
+import { isAscii } from 'node:buffer';
 import { decode, decodeMulti, Encoder, ExtensionCodec } from '@msgpack/msgpack';
 
 // One encoder for all: it keeps its buffer between calls.
@@ -24,6 +25,35 @@ export function packText(tag: number, text: string): Uint8Array {
   bytes[2] = TEXT_32;
   bytes.writeUInt32BE(length, 3);
   bytes.write(text, 7);
+  return bytes;
+}
+
+const ARRAY = 0x90;
+const TEXT_8 = 0xd9;
+const FLOAT_64 = 0xcb;
+const NULL = 0xc0;
+
+/**
+ * As `pack([tag, ...texts, number, null])`, written down directly for the same reason.
+ * @param tag 0 to 127
+ * @param texts at most 12, of at most 255 characters of ASCII each
+ */
+export function packTextsAndNumber(tag: number, texts: readonly string[], number: number): Uint8Array {
+  let length = 12;
+  for (const text of texts) length += 2 + text.length;
+  const bytes = Buffer.allocUnsafe(length);
+  bytes[0] = ARRAY + texts.length + 3;
+  bytes[1] = tag;
+  let at = 2;
+  for (const text of texts) {
+    bytes[at] = TEXT_8;
+    bytes[at + 1] = text.length;
+    bytes.write(text, at + 2, 'latin1');
+    at += 2 + text.length;
+  }
+  bytes[at] = FLOAT_64;
+  bytes.writeDoubleBE(number, at + 1);
+  bytes[at + 9] = NULL;
   return bytes;
 }
 
@@ -72,6 +102,11 @@ function messageCodec(): ExtensionCodec {
   const decodeEntries = (bytes: Uint8Array): unknown => Object.fromEntries(unpackMessage(bytes) as [string, unknown][]);
   codec.register({ type: 0, encode: encodeEntries, decode: decodeEntries });
   return codec;
+}
+
+/** The text in bytes that are all ASCII, as most are, in a quarter of the time of a decoder; null for others. */
+export function asciiText(bytes: Uint8Array): string | null {
+  return isAscii(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1') : null;
 }
 
 export function concat(parts: readonly Uint8Array[]): Uint8Array {

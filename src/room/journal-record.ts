@@ -3,7 +3,7 @@
  *
  * A stored format: records are read back by later versions of this code, so kinds are only ever added.
  */
-import { pack, packText, unpackAll } from '../base/binary.ts';
+import { pack, packText, packTextsAndNumber, unpackAll } from '../base/binary.ts';
 import { AppError } from '../base/errors.ts';
 import type { Op, OpsText } from '../protocol/storage-ops.ts';
 import type { DecidedRequest } from './recent-requests.ts';
@@ -41,8 +41,12 @@ export function encodeRecord(record: JournalRecord): Uint8Array {
       return pack([TAG['ydoc.update'], record.guid, record.update, ...authorIn(record)]);
     case 'numbers':
       return pack([TAG.numbers, record.upTo]);
-    case 'request':
-      return pack([TAG.request, record.id, record.digest, record.atMs, record.answer]);
+    case 'request': {
+      const { id, digest, atMs, answer } = record;
+      return answer === null
+        ? packTextsAndNumber(TAG.request, [id, digest], atMs)
+        : pack([TAG.request, id, digest, atMs, answer]);
+    }
     case 'history.kept':
       return pack([TAG['history.kept'], record.upTo, record.atMs, record.authors]);
     default:

@@ -45,7 +45,7 @@ export class RecentRequests {
   }
 
   add({ id, digest, atMs, answer }: DecidedRequest): void {
-    this.#forget(id); // an old one of this id
+    if (this.#decided.has(id)) this.#forget(id); // an old one: this one comes last
     this.#decided.set(id, { digest, atMs });
     if (answer !== null && answer.length <= ANSWER_CHARACTERS_MAX) this.#keepAnswer(id, answer);
     if (this.#decided.size >= REQUESTS_MAX + FORGOTTEN_AT_ONCE) this.#forgetOldest();
@@ -80,7 +80,7 @@ export class RecentRequests {
 
   #forget(id: string): void {
     this.#decided.delete(id);
-    this.#forgetAnswer(id);
+    if (this.#answers.size > 0) this.#forgetAnswer(id);
   }
 
   #forgetAnswer(id: string): void {

@@ -67,12 +67,13 @@ export class RoomChanges {
     return this.#told(this.#ofOthers, roomId);
   }
 
-  async #told(changes: Announcements, roomId: RoomId): Promise<void> {
-    let cancel = (): void => undefined;
-    const isLate = new Promise<void>((resolve) => {
-      cancel = this.#clock.after(LEASE.lastsMs + LEASE.graceMs, resolve);
+  #told(changes: Announcements, roomId: RoomId): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#clock.after(LEASE.lastsMs + LEASE.graceMs, resolve);
+      void changes.announce(roomId).then(() => {
+        cancel();
+        resolve();
+      });
     });
-    await Promise.race([changes.announce(roomId), isLate]);
-    cancel();
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fromBase64, packText, toBase64, unpack } from '../../src/base/binary.ts';
+import { asciiText, fromBase64, pack, packText, packTextsAndNumber, toBase64, unpack } from '../../src/base/binary.ts';
 
 test.each([
   ['', []],
@@ -41,4 +41,21 @@ test('[BN1] nor does its length matter', () => {
 
 test.each(['', '{"a":1}', 'Ä 😀', 'x'.repeat(70_000)])('[BN2] a tag and a text written down directly read as a pair', (text) => {
   expect(unpack(packText(5, text))).toEqual([5, text]);
+});
+
+test.each([0, 127, 128, 255])(
+  'texts and a number written down directly are read as what the encoder writes: %d characters',
+  (length) => {
+    const row = [5, 'k'.repeat(length), 'digest', 1_764_000_000_000, null] as const;
+    const bytes = packTextsAndNumber(row[0], [row[1], row[2]], row[3]);
+    expect(unpack(bytes)).toEqual(row);
+    expect(unpack(bytes)).toEqual(unpack(pack(row)));
+  },
+);
+
+test('a text is read without a decoder where every byte is a character', () => {
+  expect(asciiText(Buffer.from('{"a":"~\u0000"}'))).toBe('{"a":"~\u0000"}');
+  expect(asciiText(new Uint8Array(Buffer.from('xay')).subarray(1, 2))).toBe('a');
+  expect(asciiText(Buffer.from('ü'))).toBeNull();
+  expect(asciiText(new Uint8Array())).toBe('');
 });

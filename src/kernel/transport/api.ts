@@ -14,7 +14,7 @@ import type { SqlAnswers } from '../persistence/sql-answers.ts';
 import { aboutRoutes } from './about.ts';
 import { type BodyRules, LARGE_ONES_MAX, makeBodyReader, type ReadBody } from './body.ts';
 import { corsHeaders, type Origins, PREFLIGHT_HEADERS } from './cors.ts';
-import { keyOf, outcomeOf, RecordedRequest, requestKeyOf, runOnce } from './idempotency.ts';
+import { keyOf, outcomeOf, requestKeyOf, runOnce } from './idempotency.ts';
 import type { ApiInfo } from './openapi.ts';
 import type { Authenticate, Need, Principal } from './principal.ts';
 import { makeParamsReader, makeQueryReader } from './query-string.ts';
@@ -43,6 +43,8 @@ export interface ApiOptions {
   readonly onRefused?: (code: string) => void;
 }
 
+const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' };
+
 /** Never rejects. Every answer carries `X-Request-Id`; of an error on our side it is the id in message and log. */
 export function makeApi(options: ApiOptions): HttpHandler {
   const table = new RouteTable<Plan>();
@@ -55,12 +57,27 @@ export function makeApi(options: ApiOptions): HttpHandler {
     for (const path of [route.path, ...(route.aliases ?? [])]) table.add(route.method, path, plan);
   }
   return async (request) => {
-    const requestId = options.random.uuid();
-    const exchange: Exchange = { request, requestId, effect: null };
-    const response = await answer(exchange, table, options).catch((error: unknown) => refusal(error, exchange, options));
-    const headers = { 'x-request-id': requestId, ...corsHeaders(options.origins, request.headers), ...response.headers };
-    return { ...response, headers };
+    const exchange: Exchange = { request, requestId: options.random.uuid(), effect: null };
+    let response: HttpResponse;
+    try {
+      response = await answer(exchange, table, options);
+    } catch (error) {
+      response = refusal(error, exchange, options);
+    }
+    return { ...response, headers: headersOf(response, exchange, options.origins) };
   };
+}
+
+/** Most answers are JSON for anybody: a copy of a whole takes V8 a fifth of the time of three objects put together. */
+const MOST_HEADERS = { 'x-request-id': '', ...corsHeaders('*', {}), ...JSON_HEADERS };
+
+function headersOf(
+  { headers }: HttpResponse,
+  { request, requestId }: Exchange,
+  origins: Origins,
+): Readonly<Record<string, string>> {
+  if (headers === JSON_HEADERS && origins === '*') return { ...MOST_HEADERS, 'x-request-id': requestId };
+  return { 'x-request-id': requestId, ...corsHeaders(origins, request.headers), ...headers };
 }
 
 interface Exchange {
@@ -95,8 +112,9 @@ async function answer(exchange: Exchange, table: RouteTable<Plan>, options: ApiO
   const { request } = exchange;
   if (request.method === 'OPTIONS') return { status: 204, headers: PREFLIGHT_HEADERS };
   const { entry: plan, params } = table.match(request.method, request.path);
-  const { method, path } = plan.route;
   const { tracer = noTracer } = options;
+  if (tracer === noTracer) return routed(exchange, { plan, params }, options);
+  const { method, path } = plan.route;
   const facts = { 'http.request.method': method, 'http.route': path, 'atrium.request_id': exchange.requestId };
   return tracer.span(`${method} ${path}`, { facts, parent: request.headers.traceparent ?? '' }, async (span) => {
     if (params.roomId !== undefined) span.note({ 'atrium.room_id': params.roomId });
@@ -122,18 +140,14 @@ async function routed(exchange: Exchange, { plan, params }: Matched, options: Ap
     await options.authorize(principal, needs, params);
   }
   const key = keyOf(request, route, options.random);
-  const seen = key === null ? null : { key, request: new RecordedRequest(request) };
-  const checked = {
-    params: plan.params(params),
-    query: plan.query(request.query),
-    body: await plan.body(seen?.request ?? request),
-    principal,
-    request,
-  };
+  const checkedParams = plan.params(params);
+  const query = plan.query(request.query);
+  const { value: body, bytes } = await plan.body(request);
+  const checked = { params: checkedParams, query, body, principal, request };
   if (route.once !== undefined) exchange.effect = { key };
-  const asked = { principal, route, params: checked.params, query: request.query };
+  const asked = { principal, route, params: checkedParams, query: request.query, body: bytes };
   return runOnce(route, {
-    request: seen === null ? null : requestKeyOf(seen.key, { body: seen.request.bytes, ...asked }),
+    request: key === null ? null : requestKeyOf(key, asked),
     answers: options.answers,
     respond: async ({ once, afterCommit }, db) => responseOf(route.reply, await route.run({ once, afterCommit, ...checked }, db)),
   });
@@ -144,8 +158,6 @@ function responseOf(reply: ReplySpec, outcome: unknown): HttpResponse {
   const response = replyOf(reply, outcome.value);
   return { ...response, headers: { ...response.headers, ...outcome.headers } };
 }
-
-const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' };
 
 function replyOf(spec: ReplySpec, value: unknown): HttpResponse {
   if (!('kind' in spec)) {

@@ -9,7 +9,15 @@ import type { BodySpec, JsonLimits } from './route.ts';
 import type { HttpRequest } from './server.ts';
 import { makeCheck } from './validate.ts';
 
-export type ReadBody = (request: HttpRequest) => Promise<unknown>;
+export interface BodyRead {
+  readonly value: unknown;
+  /** As they came; none of a stream, or where the route reads none. */
+  readonly bytes: Uint8Array;
+}
+
+export type ReadBody = (request: HttpRequest) => Promise<BodyRead>;
+
+const NO_BYTES = new Uint8Array();
 
 /** How a value for a schema may travel. No type at all and text/plain are JSON whose sender did not bother to say so. */
 interface ValueType {
@@ -42,7 +50,7 @@ export interface BodyRules {
 }
 
 export function makeBodyReader(spec: BodySpec | undefined, rules: BodyRules): ReadBody {
-  if (spec === undefined) return async () => undefined;
+  if (spec === undefined) return async () => ({ value: undefined, bytes: NO_BYTES });
   if (!('kind' in spec)) return valueReader(spec, rules);
   switch (spec.kind) {
     case 'json':
@@ -50,12 +58,13 @@ export function makeBodyReader(spec: BodySpec | undefined, rules: BodyRules): Re
     case 'bytes':
       return async (request) => {
         requireBytes(request);
-        return wholeBody(request, spec.bytesMax, rules);
+        const bytes = await wholeBody(request, spec.bytesMax, rules);
+        return { value: bytes, bytes };
       };
     case 'stream':
       return async (request) => {
         requireBytes(request);
-        return boundedStream(request, spec.bytesMax);
+        return { value: boundedStream(request, spec.bytesMax), bytes: NO_BYTES };
       };
     default:
       return spec satisfies never;
@@ -75,16 +84,16 @@ function valueReader(schema: TSchema, rules: BodyRules): ReadBody {
   const types = takesForm(schema) ? [JSON_TYPE, FORM_TYPE] : [JSON_TYPE];
   return async (request) => {
     const contentType = contentTypeOf(request);
-    const type = types.find(({ pattern }) => pattern.test(contentType));
+    const type = contentType === JSON_TYPE.name ? JSON_TYPE : types.find(({ pattern }) => pattern.test(contentType));
     if (type === undefined) throw unsupported(contentType, types.map(({ name }) => name).join(' or '));
     const bytes = await wholeBody(request, limits.bytesMax, rules);
     if (bytes.byteLength === 0) {
-      if (whenAbsent !== undefined) return whenAbsent;
+      if (whenAbsent !== undefined) return { value: whenAbsent, bytes };
       throw required?.[0] === undefined
         ? new AppError('UNPROCESSABLE_ENTITY', { reason: 'The body is missing' })
         : missingKey(required[0]);
     }
-    return check(type.parse(bytes, limits, schema));
+    return { value: check(type.parse(bytes, limits, schema)), bytes };
   };
 }
 
@@ -109,9 +118,10 @@ function requireBytes(request: HttpRequest): void {
 
 /** Without parameters, in lower case. @throws AppError UNSUPPORTED_MEDIA_TYPE when it is packed: nobody here unpacks. */
 function contentTypeOf({ headers }: HttpRequest): string {
-  const encoding = headers['content-encoding'] ?? 'identity';
-  if (encoding.toLowerCase() !== 'identity') throw unsupported(`content-encoding: ${encoding}`, 'content-encoding: identity');
-  return (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
+  const { 'content-encoding': encoding, 'content-type': type = '' } = headers;
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+    throw unsupported(`content-encoding: ${encoding}`, 'content-encoding: identity');
+  return type === JSON_TYPE.name ? type : type.split(';')[0]!.trim().toLowerCase();
 }
 
 function unsupported(contentType: string, accepted: string): AppError {

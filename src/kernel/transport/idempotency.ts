@@ -4,7 +4,7 @@
  *
  * Who remembers the request is another matter: the room that decided it, or `SqlAnswers`.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Random } from '../../base/clock.ts';
 import { type AppError, type ErrorCode, valueAtKey } from '../../base/errors.ts';
 import type { RequestKey } from '../../base/ids.ts';
@@ -36,7 +36,8 @@ interface Asked {
 /** The same for the same key of the same caller and, as to its digest, for the same request, octet by octet; over whichever path it came. */
 export function requestKeyOf(key: string, { principal, route, params, query, body }: Asked): RequestKey {
   const what = JSON.stringify([route.method, route.path, params, query]);
-  return { id: digestOf(22, scopeOf(principal), key), digest: digestOf(16, what, body) };
+  const request = Buffer.concat([Buffer.from(`${measured(what)}${body.length} `), body]);
+  return { id: digestOf(22, measured(scopeOf(principal)) + measured(key)), digest: digestOf(16, request) };
 }
 
 /** Keys of two callers never meet. A user's holds as long as the token it came with. */
@@ -44,46 +45,14 @@ function scopeOf(principal: Principal): string {
   return principal.kind === 'user' ? JSON.stringify(principal.token) : principal.kind;
 }
 
-function digestOf(length: number, ...parts: readonly (string | Uint8Array)[]): string {
-  const hash = createHash('sha256');
-  for (const part of parts) hash.update(`${part.length} `).update(part);
-  return hash.digest('base64url').slice(0, length);
+/** With its length before it: so two texts after one another cannot pass for two others. */
+function measured(text: string): string {
+  return `${text.length} ${text}`;
 }
 
-/** A request that keeps the bytes of its body once it was read. A literal with a getter would take V8 half a microsecond. */
-export class RecordedRequest implements HttpRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly query: string;
-  readonly headers: HttpRequest['headers'];
-  readonly #request: HttpRequest;
-  #bytes: Uint8Array = new Uint8Array();
-
-  constructor(request: HttpRequest) {
-    this.method = request.method;
-    this.path = request.path;
-    this.query = request.query;
-    this.headers = request.headers;
-    this.#request = request;
-  }
-
-  /** Of the body; none before it was read. */
-  get bytes(): Uint8Array {
-    return this.#bytes;
-  }
-
-  get aborted(): AbortSignal {
-    return this.#request.aborted;
-  }
-
-  async body(bytesMax: number): Promise<Uint8Array> {
-    this.#bytes = await this.#request.body(bytesMax);
-    return this.#bytes;
-  }
-
-  stream(): AsyncIterable<Uint8Array> {
-    return this.#request.stream();
-  }
+/** In one call, which takes a third of the time of an object that is fed. */
+function digestOf(length: number, content: string | Uint8Array): string {
+  return hash('sha256', content, 'base64url').slice(0, length);
 }
 
 /** After these the request may have had its effect. */

@@ -1,4 +1,5 @@
 /** JSON from a request's body: bounded before it is parsed, exact about where it is wrong. */
+import { asciiText } from '../../base/binary.ts';
 import { AppError, valueAtKey } from '../../base/errors.ts';
 import { isForbiddenKey, type Json } from '../../base/json.ts';
 import { jsonErrorOffset } from './json-error-offset.ts';
@@ -33,7 +34,7 @@ export function parseJson(bytes: Uint8Array, limits: Omit<JsonLimits, 'bytesMax'
 
 function decode(bytes: Uint8Array): string {
   try {
-    return decoder.decode(bytes);
+    return asciiText(bytes) ?? decoder.decode(bytes);
   } catch (error) {
     if (error instanceof TypeError) throw refused('The body is not UTF-8');
     throw error;

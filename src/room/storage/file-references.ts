@@ -19,18 +19,35 @@ export function hasFilesInOps(ops: readonly Op[]): boolean {
   return false;
 }
 
+/** A value on the way down, and where it stands in the one above it. */
+interface Place {
+  readonly value: Json;
+  readonly key: string;
+  readonly above: Place | null;
+}
+
 /** In a plain LSON document or a JSON Patch. A loop, so the depth of the document does not matter; its shape need not have been checked. */
 export function filesInDocument(document: Json): FileReference[] {
   const files: FileReference[] = [];
-  const open: (readonly [pointer: string, value: Json])[] = [['', document]];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [pointer, value] = next;
+  const open: Place[] = [{ value: document, key: '', above: null }];
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
+    const { value } = place;
     if (typeof value !== 'object' || value === null) continue;
     const fileId = fileIdOf(value as { readonly [key: string]: Json });
-    if (fileId !== null) files.push({ fileId, pointer: `${pointer}/data/id` });
-    for (const [key, inner] of Object.entries(value)) open.push([pointer + pointerSegment(key), inner as Json]);
+    if (fileId !== null) files.push({ fileId, pointer: `${pointerTo(place)}/data/id` });
+    for (const key of Object.keys(value)) {
+      const inner = (value as { readonly [key: string]: Json })[key]!;
+      if (typeof inner === 'object' && inner !== null) open.push({ value: inner, key, above: place });
+    }
   }
   return files;
+}
+
+/** Made for those that are found only: most documents hold no file. */
+function pointerTo(place: Place): string {
+  const segments: string[] = [];
+  for (let at = place; at.above !== null; at = at.above) segments.push(pointerSegment(at.key));
+  return segments.reverse().join('');
 }
 
 function fileIdOf(node: { readonly [key: string]: Json }): string | null {

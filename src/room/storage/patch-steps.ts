@@ -168,9 +168,10 @@ function run(step: Step, ops: readonly Op[]): void {
   }
 }
 
+/** What is copied is counted: all else is as long as the body that it came in, and was bounded with it. */
 function spend(step: Step, op: Op): void {
   step.spent.changes += 1;
-  step.spent.characters += JSON.stringify(op).length;
+  if (step.operation.op === 'copy' || step.operation.op === 'move') step.spent.characters += JSON.stringify(op).length;
   if (step.spent.changes > PATCH_CHANGES_MAX) refuse(step, `the patch makes more than ${PATCH_CHANGES_MAX} changes`);
-  if (step.spent.characters > PATCH_CHARACTERS_MAX) refuse(step, `the patch writes more than ${PATCH_CHARACTERS_MAX} characters`);
+  if (step.spent.characters > PATCH_CHARACTERS_MAX) refuse(step, `the patch copies more than ${PATCH_CHARACTERS_MAX} characters`);
 }

@@ -35,6 +35,11 @@ const SHAPES = {
 export const PatchOperation = Type.Union([SHAPES.add, SHAPES.remove, SHAPES.replace, SHAPES.move, SHAPES.copy, SHAPES.test]);
 export type PatchOperation = Static<typeof PatchOperation>;
 
+/** The members of each operation. */
+const FIELDS: ReadonlyMap<unknown, readonly string[]> = new Map(
+  Object.entries(SHAPES).map(([name, { properties }]) => [name, Object.keys(properties)]),
+);
+
 /** @throws AppError UNPROCESSABLE_ENTITY for what is no patch at all, whatever the document */
 export function checkPatch(body: unknown): PatchOperation[] {
   if (!Array.isArray(body)) throw valueAtKey('', 'must be an array of operations');
@@ -46,14 +51,14 @@ function checkOperation(value: unknown, index: number): PatchOperation {
   const at = `/${index}`;
   if (!isJsonObject(value)) throw valueAtKey(at, 'must be an object');
   if (!Object.hasOwn(value, 'op')) throw missingKey(`${at}/op`);
-  const name = Object.keys(SHAPES).find((known) => known === value.op);
-  if (name === undefined) throw valueAtKey(`${at}/op`, `must be one of ${Object.keys(SHAPES).join(', ')}`);
-  const fields = Object.keys(SHAPES[name as keyof typeof SHAPES].properties);
+  const fields = FIELDS.get(value.op);
+  if (fields === undefined) throw valueAtKey(`${at}/op`, `must be one of ${[...FIELDS.keys()].join(', ')}`);
   const missing = fields.find((field) => !Object.hasOwn(value, field));
   if (missing !== undefined) throw missingKey(`${at}/${missing}`);
   const extra = Object.keys(value).find((key) => !fields.includes(key));
-  if (extra !== undefined) throw valueAtKey(`${at}/${extra}`, `is not expected in the operation ${name}`);
-  for (const field of ['path', 'from'] as const) if (fields.includes(field)) checkPointer(value[field], `${at}/${field}`);
+  if (extra !== undefined) throw valueAtKey(`${at}/${extra}`, `is not expected in the operation ${value.op as string}`);
+  checkPointer(value.path, `${at}/path`);
+  if (fields.includes('from')) checkPointer(value.from, `${at}/from`);
   return value as PatchOperation;
 }
 

@@ -31,9 +31,8 @@ async function read(
 ): Promise<unknown> {
   const request = { headers: { 'content-type': contentType }, body: async () => Buffer.from(body) } as unknown as HttpRequest;
   try {
-    return await makeBodyReader(schema, { limits: LIMITS, largeOnes: new OnePerTurn({ clock: systemClock, waitingMax: 1 }) })(
-      request,
-    );
+    const read = makeBodyReader(schema, { limits: LIMITS, largeOnes: new OnePerTurn({ clock: systemClock, waitingMax: 1 }) });
+    return (await read(request)).value;
   } catch (error) {
     if (error instanceof AppError) return `${error.status} ${error.message}`;
     throw error;

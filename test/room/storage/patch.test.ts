@@ -373,7 +373,7 @@ describe('a patch that cannot be applied', () => {
     const long = 'x'.repeat(VALUE_CHARACTERS_MAX - 100);
     const many = Array.from({ length: 20 }, () => ({ op: 'copy', from: '/list/0', path: '/list/-' }));
     expect(refused({ op: 'add', path: '/list/0', value: long }, ...many)).toEqual(
-      semantic(16, 'copy', '/list/-', 'the patch writes more than 33554432 characters'),
+      semantic(17, 'copy', '/list/-', 'the patch copies more than 33554432 characters'),
     );
   });
 });
