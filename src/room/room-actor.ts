@@ -126,13 +126,12 @@ export class RoomActor implements Actor<Command> {
     this.#lastBusyMs = deps.clock.nowMs();
     const whenDurable = (gated: Gated): void => this.#when('durable', room.version, gated);
     const { clock, log, policy, snapshots, journal, keepVersion } = deps;
-    const groundNow = (): RoomGround => this.#ground;
-    this.#keeper = new SnapshotKeeper({ room, ground: groundNow, whenDurable, clock, log, policy, snapshots, journal });
+    this.#keeper = new SnapshotKeeper({ room, ground: () => this.#ground, whenDurable, clock, log, policy, snapshots, journal });
     this.#history = new HistoryKeeper({
       autoVersionMs: policy.autoVersionMs,
       act: (command) => this.act(command),
       onFenced: () => this.#lose('fenced'),
-      ...{ room, ground: groundNow, whenDurable, clock, log, keepVersion },
+      ...{ room, ground: () => this.#ground, whenDurable, clock, log, keepVersion },
     });
   }
 
@@ -148,7 +147,7 @@ export class RoomActor implements Actor<Command> {
   tell(command: Command): void {
     try {
       this.#perform(this.#decide(command), null);
-      if (isFarewell(command)) this.#pending.append(); // they take along the copy that could bring it back
+      if (command.type === 'session.leave' || command.type === 'sessions.depart') this.#pending.append(); // they take along the copy that could bring it back
     } catch (error) {
       if (!(error instanceof AppError))
         this.#deps.log.error({ err: error, roomId: this.#room.id, command: command.type }, 'decision failed');
@@ -179,6 +178,10 @@ export class RoomActor implements Actor<Command> {
       !this.#history.isBusy &&
       nowMs - this.#lastBusyMs >= this.#deps.policy.idleMs
     );
+  }
+
+  get isFull(): boolean {
+    return this.#pending.bytes > this.#deps.policy.pendingBytesMax;
   }
 
   drop(): void {
@@ -251,8 +254,8 @@ export class RoomActor implements Actor<Command> {
     if (!this.#deps.mayAnswer()) this.suspend(); // after a freeze, the timer that says so may come late
     if (this.#isSuspended && !isEphemeral(command)) throw new AppError('DATABASE_UNAVAILABLE');
     const { policy, clock } = this.#deps;
-    const isTooMuch = isChange(command) && this.#pending.bytes > policy.pendingBytesMax;
-    if (isTooMuch || (hasLargeAnswer(command) && this.#gate.bytes > GATED_BYTES_MAX)) throw new AppError('ROOM_OVERLOADED');
+    if ((isChange(command) && this.isFull) || (hasLargeAnswer(command) && this.#gate.bytes > GATED_BYTES_MAX))
+      throw new AppError('ROOM_OVERLOADED');
     if (command.type !== 'clock.tick') this.#lastBusyMs = clock.nowMs();
     const { version } = this.#room;
     try {
@@ -387,10 +390,6 @@ export class RoomActor implements Actor<Command> {
       this.#when('durable', this.#room.version, { release: () => resolve(true), refuse: () => resolve(false) }),
     );
   }
-}
-
-function isFarewell({ type }: Command): boolean {
-  return type === 'session.leave' || type === 'sessions.depart';
 }
 
 function asRefusal(error: unknown): AppError {

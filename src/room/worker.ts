@@ -222,6 +222,7 @@ export class Worker {
   /** How features speak to rooms. */
   get door(): RoomDoor {
     return {
+      isFull: (roomId) => this.#host.isFull(roomId),
       ask: (roomId, command) => this.#router.ask(roomId, command),
       askIfAwake: (roomId, command) => this.#router.askIfAwake(roomId, command),
       tellIfAwake: (roomId, command) => this.#router.tellIfAwake(roomId, command),

@@ -79,15 +79,20 @@ export interface RecordingDoor extends RoomDoor {
   /** What was asked, in order, with the room. */
   readonly asked: [RoomId, Command][];
   readonly told: [RoomId, Command][];
+  /** Rooms that take no changes now. */
+  readonly full: Set<RoomId>;
 }
 
 /** A door that notes what comes through it and answers by the type of the command; a room not in `rooms` does not exist. */
 export function aDoor(rooms: readonly string[], replies: { readonly [type in Command['type']]?: unknown } = {}): RecordingDoor {
   const asked: [RoomId, Command][] = [];
   const told: [RoomId, Command][] = [];
+  const full = new Set<RoomId>();
   return {
     asked,
     told,
+    full,
+    isFull: (roomId) => full.has(roomId),
     async ask(roomId, command) {
       if (!rooms.includes(roomId)) throw new AppError('ROOM_NOT_FOUND', { roomId });
       asked.push([roomId, command]);

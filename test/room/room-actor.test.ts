@@ -199,10 +199,13 @@ test('[GA5] an append that fails does the same: state that cannot be written dow
 test('[GA6] writes are refused while too much waits for the journal, and again taken afterwards', async () => {
   const { actor, appends } = withPeople(anActor({ pendingBytesMax: 10 }));
   const write = (): Promise<unknown> => actor.act({ type: 'storage.patch', operations: [{ op: 'add', path: '/a', value: 1 }] });
+  expect(actor.isFull).toBe(false);
   const first = write();
   expect(write).toThrow(expect.objectContaining({ code: 'ROOM_OVERLOADED' }));
+  expect(actor.isFull).toBe(true);
   appends[0]!.answer('committed');
   await first;
+  expect(actor.isFull).toBe(false);
   void write();
   expect(appends).toHaveLength(2);
 });

@@ -31,7 +31,7 @@ const WEB_BUILD = 'src/web/build.mjs';
 
 /** Packages that do no I/O, by the layer that may import them. */
 const PURE_PACKAGES: Readonly<Record<string, readonly RegExp[]>> = {
-  base: [/^@msgpack\/msgpack$/, /^pino$/, /^node:buffer$/, /^node:crypto$/, /^typebox/],
+  base: [/^@msgpack\/msgpack$/, /^pino$/, /^node:buffer$/, /^node:crypto$/, /^node:zlib$/, /^typebox/],
   protocol: [/^typebox/, /^lib0\//],
   kernel: [/^typebox/, /^find-my-way$/, /^node:crypto$/],
   room: [/^yjs$/, /^y-protocols\//, /^lib0\//, /^typebox/],

@@ -10,6 +10,7 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import { type BoundRoute, bindRoute, bytes, empty, json, routeFor } from '../../kernel/transport/route.ts';
 import { checkRoomId, ROOM_ID_LIMITS } from '../../protocol/names.ts';
 import { checkOps, FILE_ID_PATTERN, type Op, type SerializedCrdt } from '../../protocol/storage-ops.ts';
+import { mustTakeChanges } from '../../room/door.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 import { type FileReference, filesInDocument, filesInOps } from '../../room/storage/file-references.ts';
 import { DOCUMENT_LIMITS, readDocument } from '../../room/storage/lson-reader.ts';
@@ -71,6 +72,7 @@ export const initializeStorageRoute = route({
   body: json(DocumentBody, DOCUMENT_LIMITS),
   reply: bytes('application/json; charset=utf-8'),
   refuses: ['ROOM_NOT_FOUND', 'CANNOT_UPDATE_EXISTING_STORAGE'],
+  admit: mustTakeChanges,
   async handle({ params, body, once }, { rooms, typeKey, ...deps }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const root = body as unknown as JsonObject;
@@ -107,6 +109,7 @@ export const patchStorageRoute = route({
   body: json(PatchBody, DOCUMENT_LIMITS),
   reply: empty(200),
   refuses: ['ROOM_NOT_FOUND', 'INVALID_STORAGE_MUTATION_REQUEST'],
+  admit: mustTakeChanges,
   async handle({ params, body, once }, { rooms, ...deps }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const operations = checkPatch(body);
@@ -146,6 +149,7 @@ export const sendMessageRoute = route({
   body: json(MessagesBody, DOCUMENT_LIMITS),
   reply: MessagesReply,
   refuses: ['ROOM_NOT_FOUND', 'INVALID_STORAGE_MUTATION_REQUEST'],
+  admit: mustTakeChanges,
   async handle({ params, body, once }, { rooms, ...deps }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const ops = opsOf(body.messages.flatMap((message) => message.ops)); // in one command: all in one decision, in one journal record

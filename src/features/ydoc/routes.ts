@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { AppError } from '../../base/errors.ts';
 import { type BoundRoute, bindRoute, bytes, empty, routeFor } from '../../kernel/transport/route.ts';
 import { checkRoomId, NAME_LENGTHS, ROOM_ID_LIMITS } from '../../protocol/names.ts';
+import { mustTakeChanges } from '../../room/door.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 
 export interface YdocDeps {
@@ -67,6 +68,7 @@ export const putYdocRoute = route({
   query: GuidQuery,
   body: bytes({ bytesMax: UPDATE_BYTES_MAX }),
   reply: empty(200),
+  admit: mustTakeChanges,
   refuses: ['ROOM_NOT_FOUND', 'YJS_UPDATE_INVALID', 'YJS_UPDATE_EARLY', 'YJS_CLIENT_ID_IN_USE'],
   async handle({ params, query, body, once }, { rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');

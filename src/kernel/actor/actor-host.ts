@@ -83,6 +83,11 @@ export class ActorHost<Command> {
     return this.#awake(key) !== null;
   }
 
+  /** Whether the actor is here and would refuse any change now. */
+  isFull(key: string): boolean {
+    return this.#slots.get(key)?.actor?.isFull === true;
+  }
+
   /**
    * Hands `command` to the actor, loading it first if it sleeps. Resolves with its reply.
    * @throws AppError the refusal; SERVER_STOPPING; WORKER_OVERLOADED when it may not be woken now; ROOM_OVERLOADED when too many wait for the load

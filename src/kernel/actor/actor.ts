@@ -13,6 +13,8 @@ export interface Actor<Command> {
   tick(nowMs: number): void;
   /** True when it has had nothing to do for so long that it may sleep. */
   isIdle(nowMs: number): boolean;
+  /** Whether it would refuse any change now: as much waits for the journal as may. */
+  readonly isFull: boolean;
   /** The worker's lease is over: writes nothing new and answers nothing of substance, but stays as it is. */
   suspend(): void;
   /** The worker has a lease again: the actor is claimed anew, or is lost. Rejects, or says so, when it must be tried again. */

@@ -1,6 +1,6 @@
 /** The statements of the journal. The fence is in here: why each clause stands is said beside it. */
 import { concat } from '../../base/binary.ts';
-import { crc32, crc32Ascii } from '../../base/crc32.ts';
+import { crc32 } from '../../base/crc32.ts';
 import type { JournalEntry } from './journal.ts';
 import { named, type Query, sql } from './sql.ts';
 
@@ -12,7 +12,7 @@ interface Checked {
 
 /** Over the row's numbers too, so that a payload under a wrong version or stream is found. */
 export function entryCrc({ stream, version, count, epoch, payload }: JournalEntry): number {
-  return crc32(payload, crc32Ascii(`${stream} ${version} ${count} ${epoch} `));
+  return crc32(payload, crc32(`${stream} ${version} ${count} ${epoch} `));
 }
 
 /**

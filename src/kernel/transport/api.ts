@@ -142,7 +142,7 @@ async function routed(exchange: Exchange, { plan, params }: Matched, options: Ap
   const key = keyOf(request, route, options.random);
   const checkedParams = plan.params(params);
   const query = plan.query(request.query);
-  const { value: body, bytes } = await plan.body(request);
+  const { value: body, bytes } = await plan.body(request, () => route.mustAdmit?.(checkedParams));
   const checked = { params: checkedParams, query, body, principal, request };
   if (route.once !== undefined) exchange.effect = { key };
   const asked = { principal, route, params: checkedParams, query: request.query, body: bytes };

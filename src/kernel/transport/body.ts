@@ -15,7 +15,8 @@ export interface BodyRead {
   readonly bytes: Uint8Array;
 }
 
-export type ReadBody = (request: HttpRequest) => Promise<BodyRead>;
+/** `mustAdmit` is asked before a large body is parsed, and throws when it need not be. */
+export type ReadBody = (request: HttpRequest, mustAdmit: () => void) => Promise<BodyRead>;
 
 const NO_BYTES = new Uint8Array();
 
@@ -56,9 +57,9 @@ export function makeBodyReader(spec: BodySpec | undefined, rules: BodyRules): Re
     case 'json':
       return valueReader(spec.schema, { ...rules, limits: { ...rules.limits, ...spec.limits } });
     case 'bytes':
-      return async (request) => {
+      return async (request, mustAdmit) => {
         requireBytes(request);
-        const bytes = await wholeBody(request, spec.bytesMax, rules);
+        const bytes = await wholeBody(request, { ...rules, mustAdmit, bytesMax: spec.bytesMax });
         return { value: bytes, bytes };
       };
     case 'stream':
@@ -71,22 +72,31 @@ export function makeBodyReader(spec: BodySpec | undefined, rules: BodyRules): Re
   }
 }
 
-async function wholeBody(request: HttpRequest, bytesMax: number, { largeOnes }: BodyRules): Promise<Uint8Array> {
+interface Reading extends Pick<BodyRules, 'largeOnes'> {
+  readonly bytesMax: number;
+  readonly mustAdmit: () => void;
+}
+
+async function wholeBody(request: HttpRequest, { bytesMax, largeOnes, mustAdmit }: Reading): Promise<Uint8Array> {
   const bytes = await request.body(bytesMax);
-  if (bytes.byteLength > LARGE_BYTES) await largeOnes.wait();
+  if (bytes.byteLength > LARGE_BYTES) {
+    await largeOnes.wait();
+    mustAdmit();
+  }
   return bytes;
 }
 
 function valueReader(schema: TSchema, rules: BodyRules): ReadBody {
-  const { limits } = rules;
+  const { limits, largeOnes } = rules;
+  const { bytesMax } = limits;
   const check = makeCheck(schema, 'The body');
   const { required, default: whenAbsent } = schema as { required?: readonly string[]; default?: unknown };
   const types = takesForm(schema) ? [JSON_TYPE, FORM_TYPE] : [JSON_TYPE];
-  return async (request) => {
+  return async (request, mustAdmit) => {
     const contentType = contentTypeOf(request);
     const type = contentType === JSON_TYPE.name ? JSON_TYPE : types.find(({ pattern }) => pattern.test(contentType));
     if (type === undefined) throw unsupported(contentType, types.map(({ name }) => name).join(' or '));
-    const bytes = await wholeBody(request, limits.bytesMax, rules);
+    const bytes = await wholeBody(request, { bytesMax, largeOnes, mustAdmit });
     if (bytes.byteLength === 0) {
       if (whenAbsent !== undefined) return { value: whenAbsent, bytes };
       throw required?.[0] === undefined

@@ -28,7 +28,7 @@ export function parseJson(bytes: Uint8Array, limits: Omit<JsonLimits, 'bytesMax'
   const text = decode(bytes);
   const { hasHugeNumber } = scan(bytes, limits);
   const value = parse(text);
-  if (hasHugeNumber || FORBIDDEN.test(text)) refuseTraps(value, '');
+  if (hasHugeNumber || mayNameTraps(text)) refuseTraps(value, '');
   return value;
 }
 
@@ -77,15 +77,24 @@ function scan(bytes: Uint8Array, { depthMax, keysMax }: Omit<JsonLimits, 'bytesM
   return { hasHugeNumber };
 }
 
+/** Longer strings are searched by the runtime, which looks at sixteen bytes and more in the time of one here. */
+const SHORT_STRING = 64;
+
 /** Offset of the closing quote, or of the end. */
 function endOfString(bytes: Uint8Array, start: number): number {
+  const shortEnd = Math.min(bytes.length, start + SHORT_STRING);
   let at = start + 1;
-  for (; at < bytes.length; at += 1) {
+  for (; at < shortEnd; at += 1) {
     const char = bytes[at]!;
-    if (char === QUOTE) break;
+    if (char === QUOTE) return at;
     if (char === BACKSLASH) at += 1;
   }
-  return at;
+  for (let quote = bytes.indexOf(QUOTE, at); quote >= 0; quote = bytes.indexOf(QUOTE, quote + 1)) {
+    let before = quote - 1;
+    while (before >= at && bytes[before] === BACKSLASH) before -= 1;
+    if ((quote - before) % 2 === 1) return quote; // an even number of backslashes: none of them is for the quote
+  }
+  return bytes.length;
 }
 
 function parse(text: string): Json {
@@ -98,7 +107,10 @@ function parse(text: string): Json {
 }
 
 /** Whether a forbidden key may be there at all, spelled out or behind an escape: most bodies have neither, and are not walked. */
-const FORBIDDEN = /__proto__|constructor|prototype|\\u/;
+function mayNameTraps(text: string): boolean {
+  return FORBIDDEN.some((part) => text.includes(part)); // one after the other they take a tenth of the time of one regular expression
+}
+const FORBIDDEN = ['__proto__', 'constructor', 'prototype', '\\u'];
 
 /** Its recursion is bounded by `depthMax`. */
 function refuseTraps(value: Json, path: string): void {

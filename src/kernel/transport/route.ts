@@ -160,6 +160,8 @@ export interface Route<Deps, Params, Query, Body, Reply> extends RouteFacts {
   /** Absent: a body that is sent anyway is not read. */
   readonly body?: Body;
   readonly reply: Reply;
+  /** Asked before a large body is parsed, and not for others: throws what the request would be refused with, whatever the body says. */
+  admit?(params: Value<Params>, deps: Deps): void;
   handle(
     input: Input<Value<Params>, Value<Query>, BodyOf<Body>>,
     deps: Deps,
@@ -184,6 +186,8 @@ export interface BoundRoute extends RouteFacts {
   readonly query?: TSchema | undefined;
   readonly body?: BodySpec | undefined;
   readonly reply: ReplySpec;
+  /** Throws the refusal that no body would change. */
+  mustAdmit?(params: unknown): void;
   /** `input` must have been validated against the schemas above; `db` takes the place of the one it was bound with. */
   run(input: Input<unknown, unknown, unknown>, db?: Sql): unknown;
 }
@@ -196,5 +200,9 @@ export function bindRoute<
   Reply extends ReplySpec,
 >(route: Route<Deps, Params, Query, Body, Reply>, deps: Deps): BoundRoute {
   type Checked = Input<Value<Params>, Value<Query>, BodyOf<Body>>;
-  return { ...route, run: (input, db) => route.handle(input as Checked, db === undefined ? deps : { ...deps, db }) };
+  return {
+    ...route,
+    mustAdmit: (params) => route.admit?.(params as Value<Params>, deps),
+    run: (input, db) => route.handle(input as Checked, db === undefined ? deps : { ...deps, db }),
+  };
 }

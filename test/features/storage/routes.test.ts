@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { asRoomId } from '../../../src/base/ids.ts';
 import { storageRoutes } from '../../../src/features/storage/routes.ts';
 import { aDoor, type Call, callerOf, type RecordingDoor, refused } from '../call.ts';
 
@@ -224,4 +225,17 @@ describe('files that a change names', () => {
     expect(looked).toEqual([]);
     expect(door.asked).toHaveLength(2);
   });
+});
+
+test('[OV9] a large body for a room that takes no changes now is refused before anybody looks into it; a small one is looked at first', async () => {
+  const large = `{${'x'.repeat(20_000)}`;
+  const changes = [`PATCH ${url}/json-patch`, `POST ${url}`, 'POST /v2/rooms/here/send-message'];
+  for (const change of changes) expect(refused(await call(change, { body: large }))).toMatch(/^422 UNPROCESSABLE_ENTITY/);
+  door.full.add(asRoomId('here'));
+  for (const change of changes) {
+    const answer = await call(change, { body: large });
+    expect([answer.status, answer.json.error, answer.headers['retry-after']]).toEqual([429, 'ROOM_OVERLOADED', '1']);
+    expect(refused(await call(change, { body: '{x' }))).toMatch(/^422 UNPROCESSABLE_ENTITY/);
+  }
+  expect(door.asked).toEqual([]);
 });

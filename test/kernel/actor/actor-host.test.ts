@@ -8,6 +8,7 @@ class Recorder implements Actor<string> {
   readonly heard: string[] = [];
   readonly resumes: ('resumed' | 'not yet')[] = [];
   idle = false;
+  isFull = false;
   breaks = false;
   stopped: (() => void) | null = null;
   failed: ((error: Error) => void) | null = null;

@@ -38,6 +38,7 @@ function aCluster(...names: string[]) {
         owners.set(key, bus.address);
         loads.push(key);
         return {
+          isFull: false,
           act: async ({ text }) => {
             heard.push(text);
             return state.answers(text);

@@ -32,7 +32,7 @@ async function read(
   const request = { headers: { 'content-type': contentType }, body: async () => Buffer.from(body) } as unknown as HttpRequest;
   try {
     const read = makeBodyReader(schema, { limits: LIMITS, largeOnes: new OnePerTurn({ clock: systemClock, waitingMax: 1 }) });
-    return (await read(request)).value;
+    return (await read(request, () => undefined)).value;
   } catch (error) {
     if (error instanceof AppError) return `${error.status} ${error.message}`;
     throw error;

@@ -111,3 +111,15 @@ test('[RT7] bytes that are not UTF-8 are refused, a byte order mark is not', () 
   expect(() => parsed(new Uint8Array([0x22, 0xff, 0x22]))).toThrow('The body is not UTF-8.');
   expect(parsed('\ufeff{}')).toEqual({});
 });
+
+test.each(['', '\\', '\\\\', '"', '\\"', '\\\\"', 'ü', '\n'])(
+  'what looks like structure inside a string, however long, is none: %j',
+  (tail) => {
+    const bounds = { depthMax: 1, keysMax: 0 };
+    for (let length = 0; length < 200; length += 1) {
+      const value = ['x'.repeat(length) + tail + '[{":":'.repeat(3), tail];
+      expect(parsed(JSON.stringify(value), bounds)).toEqual(value);
+      expect(() => parsed(JSON.stringify([...value, [tail]]), bounds)).toThrow('nested deeper than 1 levels');
+    }
+  },
+);
