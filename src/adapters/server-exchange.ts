@@ -23,7 +23,7 @@ export interface AnswerHead {
 export interface ExchangeWire {
   /** The request's body as it arrives. Called at most once, and not beside `readWhole`. */
   read(): AsyncIterable<Uint8Array>;
-  /** All of it, in memory of its own. @throws AppError PAYLOAD_TOO_LARGE as soon as it is longer than `bytesMax`. */
+  /** All of it, as a copy to keep. @throws AppError PAYLOAD_TOO_LARGE as soon as it is longer than `bytesMax`. */
   readWhole(bytesMax: number): Promise<Uint8Array>;
   /** A whole answer. `length` null: neither body nor length (204, 304); `body` null: the length alone (HEAD). */
   answer(head: AnswerHead, length: number | null, body: string | Uint8Array | null): void;
@@ -122,7 +122,7 @@ export class Exchange implements HttpRequest {
     const entries: [string, string][] = [];
     for (const name of Object.keys(headers)) {
       const value = headers[name]!;
-      if (good.get(name) !== value) {
+      if (value === undefined || good.get(name) !== value) {
         if (isOurs(name)) continue;
         mustBeValid(name, value);
       }

@@ -40,6 +40,7 @@ function giveBack({ buffer }: Piece): void {
 
 /** Copies of a chunk: uWS takes the memory back on return. */
 function piecesOf(chunk: ArrayBuffer): Piece[] {
+  if (chunk.byteLength === 0) return []; // the end of a body whose length was not said
   if (chunk.byteLength < BUFFERED_FROM_BYTES) return [{ bytes: copyOf(chunk), buffer: null }];
   const pieces: Piece[] = [];
   for (let at = 0; at < chunk.byteLength; at += BUFFER_BYTES) {
@@ -111,9 +112,9 @@ export class UwsBody {
     this.#forget();
   }
 
-  /** All of it, in memory of its own. @throws AppError PAYLOAD_TOO_LARGE, what `fail` was given */
+  /** All of it, as a copy to keep. @throws AppError PAYLOAD_TOO_LARGE, what `fail` was given */
   async readWhole(bytesMax: number): Promise<Uint8Array> {
-    if (this.#state === 'flowing' && this.#waiting.length === 0) await this.#more();
+    if (this.#state === 'flowing' && this.#waiting.length === 0 && this.#failure === null) await this.#more();
     const isOnePiece = this.#state === 'complete' && this.#waiting.length === 1 && this.#overflow === null;
     if (isOnePiece && this.#waiting[0]!.buffer === null && this.#waitingBytes <= bytesMax) return this.#fromMemory()!.bytes; // as most are
     return collect(this.read(), bytesMax);

@@ -181,7 +181,7 @@ export class RoomActor implements Actor<Command> {
   }
 
   get isFull(): boolean {
-    return this.#pending.bytes > this.#deps.policy.pendingBytesMax;
+    return !this.#isSuspended && this.#pending.bytes > this.#deps.policy.pendingBytesMax;
   }
 
   drop(): void {

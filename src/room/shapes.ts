@@ -273,7 +273,7 @@ export interface Ending {
 
 /** How features speak to a room, wherever it lives. */
 export interface RoomDoor {
-  /** Whether the room would refuse any change now, so that a large one need not even be read. False of a room on another worker: it says so itself. */
+  /** Whether the room would refuse any change now, so that a large one need not be read. False of a room on another worker: it says so itself. */
   isFull(roomId: RoomId): boolean;
   /**
    * Hands `command` to the owner of the room and resolves with its reply once that may be told (durable where it must be).

@@ -137,6 +137,49 @@ describe('the body of a uWS request', () => {
     },
   );
 
+  test.each([
+    [1, CHUNK_BYTES],
+    [64 * 1024 - 1, CHUNK_BYTES],
+    [64 * 1024, CHUNK_BYTES],
+    [300_000, 1_000],
+    [9 * MIB, CHUNK_BYTES],
+  ])('[TR44] asked for whole, %i bytes come as they were sent, before or after they are asked for', async (size, chunkBytes) => {
+    for (const isAskedFirst of [true, false]) {
+      const { body, push } = aBody();
+      const early = isAskedFirst ? body.readWhole(size) : null;
+      push(0, size, { isLast: true, chunkBytes });
+      expect(digest(await (early ?? body.readWhole(size)))).toBe(digest(WHOLE.subarray(0, size)));
+    }
+  });
+
+  test('[TR44] one whose end comes by itself, or that is empty, is as good', async () => {
+    const { body, push } = aBody();
+    const whole = body.readWhole(10);
+    push(0, 10);
+    body.push(new ArrayBuffer(0), true);
+    expect(await whole).toEqual(WHOLE.slice(0, 10));
+    const none = aBody().body;
+    none.push(new ArrayBuffer(0), true);
+    expect(await none.readWhole(10)).toHaveLength(0);
+    const unsent = aBody().body;
+    unsent.complete();
+    expect(await unsent.readWhole(10)).toHaveLength(0);
+  });
+
+  test('[TR44] one that is too long is refused, one that breaks off fails, also when it had failed before', async () => {
+    for (const size of [11, 100_000]) {
+      const { body, push } = aBody();
+      push(0, size, { isLast: true });
+      await expect(body.readWhole(10)).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+    }
+    const { body, push } = aBody();
+    const whole = body.readWhole(100);
+    push(0, 10);
+    body.fail(new Error('gone'));
+    await expect(whole).rejects.toThrow('gone');
+    await expect(body.readWhole(100)).rejects.toThrow('gone');
+  });
+
   test('[TR8] of a client that is too far ahead is cut off', () => {
     const { body, asked } = aBody();
     const chunk = new ArrayBuffer(CHUNK_BYTES);

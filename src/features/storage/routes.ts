@@ -72,7 +72,7 @@ export const initializeStorageRoute = route({
   body: json(DocumentBody, DOCUMENT_LIMITS),
   reply: bytes('application/json; charset=utf-8'),
   refuses: ['ROOM_NOT_FOUND', 'CANNOT_UPDATE_EXISTING_STORAGE'],
-  admit: mustTakeChanges,
+  mustTake: mustTakeChanges,
   async handle({ params, body, once }, { rooms, typeKey, ...deps }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const root = body as unknown as JsonObject;
@@ -109,7 +109,7 @@ export const patchStorageRoute = route({
   body: json(PatchBody, DOCUMENT_LIMITS),
   reply: empty(200),
   refuses: ['ROOM_NOT_FOUND', 'INVALID_STORAGE_MUTATION_REQUEST'],
-  admit: mustTakeChanges,
+  mustTake: mustTakeChanges,
   async handle({ params, body, once }, { rooms, ...deps }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const operations = checkPatch(body);
@@ -149,7 +149,7 @@ export const sendMessageRoute = route({
   body: json(MessagesBody, DOCUMENT_LIMITS),
   reply: MessagesReply,
   refuses: ['ROOM_NOT_FOUND', 'INVALID_STORAGE_MUTATION_REQUEST'],
-  admit: mustTakeChanges,
+  mustTake: mustTakeChanges,
   async handle({ params, body, once }, { rooms, ...deps }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const ops = opsOf(body.messages.flatMap((message) => message.ops)); // in one command: all in one decision, in one journal record

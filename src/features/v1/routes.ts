@@ -8,6 +8,7 @@ import type { RoomId } from '../../base/ids.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { type BoundRoute, bindRoute, bytes, empty, json, routeFor } from '../../kernel/transport/route.ts';
 import { checkRoomId, ROOM_ID_LIMITS } from '../../protocol/names.ts';
+import { mustTakeChanges } from '../../room/door.ts';
 import type { ActiveUser, RoomDoor } from '../../room/shapes.ts';
 import { DOCUMENT_LIMITS, readDocument } from '../../room/storage/lson-reader.ts';
 import { checkOlderKinds, olderDocument } from './rules.ts';
@@ -57,6 +58,7 @@ export const initializeStorageRoute = route({
   body: json(Type.Object({ data: Type.Object({}) }), DOCUMENT_LIMITS),
   reply: JSON_TEXT,
   refuses: ['ROOM_NOT_FOUND', 'CANNOT_UPDATE_EXISTING_STORAGE'],
+  mustTake: mustTakeChanges,
   async handle({ params, body, once }, { rooms, typeKey }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const root = body as unknown as JsonObject;

@@ -68,7 +68,7 @@ export const putYdocRoute = route({
   query: GuidQuery,
   body: bytes({ bytesMax: UPDATE_BYTES_MAX }),
   reply: empty(200),
-  admit: mustTakeChanges,
+  mustTake: mustTakeChanges,
   refuses: ['ROOM_NOT_FOUND', 'YJS_UPDATE_INVALID', 'YJS_UPDATE_EARLY', 'YJS_CLIENT_ID_IN_USE'],
   async handle({ params, query, body, once }, { rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');

@@ -85,7 +85,8 @@ export class ActorHost<Command> {
 
   /** Whether the actor is here and would refuse any change now. */
   isFull(key: string): boolean {
-    return this.#slots.get(key)?.actor?.isFull === true;
+    const slot = this.#slots.get(key);
+    return slot?.stopped === null && slot.actor?.isFull === true; // of one that stops another worker may be asked
   }
 
   /**

@@ -68,7 +68,7 @@ export function makeApi(options: ApiOptions): HttpHandler {
   };
 }
 
-/** Most answers are JSON for anybody: a copy of a whole takes V8 a fifth of the time of three objects put together. */
+/** Most answers are JSON for anybody: a copy with one value replaced, of a key that is there, takes V8 a fifth of the time of three objects put together. */
 const MOST_HEADERS = { 'x-request-id': '', ...corsHeaders('*', {}), ...JSON_HEADERS };
 
 function headersOf(
@@ -142,7 +142,7 @@ async function routed(exchange: Exchange, { plan, params }: Matched, options: Ap
   const key = keyOf(request, route, options.random);
   const checkedParams = plan.params(params);
   const query = plan.query(request.query);
-  const { value: body, bytes } = await plan.body(request, () => route.mustAdmit?.(checkedParams));
+  const { value: body, bytes } = await plan.body(request, () => route.mustTake?.(checkedParams));
   const checked = { params: checkedParams, query, body, principal, request };
   if (route.once !== undefined) exchange.effect = { key };
   const asked = { principal, route, params: checkedParams, query: request.query, body: bytes };

@@ -15,8 +15,8 @@ export interface BodyRead {
   readonly bytes: Uint8Array;
 }
 
-/** `mustAdmit` is asked before a large body is parsed, and throws when it need not be. */
-export type ReadBody = (request: HttpRequest, mustAdmit: () => void) => Promise<BodyRead>;
+/** `mustTake` is asked of large bodies, before they are read and before they are parsed, and throws when they need not be. */
+export type ReadBody = (request: HttpRequest, mustTake: () => void) => Promise<BodyRead>;
 
 const NO_BYTES = new Uint8Array();
 
@@ -57,9 +57,9 @@ export function makeBodyReader(spec: BodySpec | undefined, rules: BodyRules): Re
     case 'json':
       return valueReader(spec.schema, { ...rules, limits: { ...rules.limits, ...spec.limits } });
     case 'bytes':
-      return async (request, mustAdmit) => {
+      return async (request, mustTake) => {
         requireBytes(request);
-        const bytes = await wholeBody(request, { ...rules, mustAdmit, bytesMax: spec.bytesMax });
+        const bytes = await wholeBody(request, { ...rules, mustTake, bytesMax: spec.bytesMax });
         return { value: bytes, bytes };
       };
     case 'stream':
@@ -74,14 +74,15 @@ export function makeBodyReader(spec: BodySpec | undefined, rules: BodyRules): Re
 
 interface Reading extends Pick<BodyRules, 'largeOnes'> {
   readonly bytesMax: number;
-  readonly mustAdmit: () => void;
+  readonly mustTake: () => void;
 }
 
-async function wholeBody(request: HttpRequest, { bytesMax, largeOnes, mustAdmit }: Reading): Promise<Uint8Array> {
+async function wholeBody(request: HttpRequest, { bytesMax, largeOnes, mustTake }: Reading): Promise<Uint8Array> {
+  if (Number(request.headers['content-length'] ?? 0) > LARGE_BYTES) mustTake();
   const bytes = await request.body(bytesMax);
   if (bytes.byteLength > LARGE_BYTES) {
     await largeOnes.wait();
-    mustAdmit();
+    mustTake();
   }
   return bytes;
 }
@@ -92,11 +93,11 @@ function valueReader(schema: TSchema, rules: BodyRules): ReadBody {
   const check = makeCheck(schema, 'The body');
   const { required, default: whenAbsent } = schema as { required?: readonly string[]; default?: unknown };
   const types = takesForm(schema) ? [JSON_TYPE, FORM_TYPE] : [JSON_TYPE];
-  return async (request, mustAdmit) => {
+  return async (request, mustTake) => {
     const contentType = contentTypeOf(request);
     const type = contentType === JSON_TYPE.name ? JSON_TYPE : types.find(({ pattern }) => pattern.test(contentType));
     if (type === undefined) throw unsupported(contentType, types.map(({ name }) => name).join(' or '));
-    const bytes = await wholeBody(request, { bytesMax, largeOnes, mustAdmit });
+    const bytes = await wholeBody(request, { bytesMax, largeOnes, mustTake });
     if (bytes.byteLength === 0) {
       if (whenAbsent !== undefined) return { value: whenAbsent, bytes };
       throw required?.[0] === undefined

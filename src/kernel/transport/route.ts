@@ -160,8 +160,8 @@ export interface Route<Deps, Params, Query, Body, Reply> extends RouteFacts {
   /** Absent: a body that is sent anyway is not read. */
   readonly body?: Body;
   readonly reply: Reply;
-  /** Asked before a large body is parsed, and not for others: throws what the request would be refused with, whatever the body says. */
-  admit?(params: Value<Params>, deps: Deps): void;
+  /** Asked of large bodies, before they are read and before they are parsed: throws what the request would be refused with, whatever they say. */
+  mustTake?(params: Value<Params>, deps: Deps): void;
   handle(
     input: Input<Value<Params>, Value<Query>, BodyOf<Body>>,
     deps: Deps,
@@ -186,8 +186,8 @@ export interface BoundRoute extends RouteFacts {
   readonly query?: TSchema | undefined;
   readonly body?: BodySpec | undefined;
   readonly reply: ReplySpec;
-  /** Throws the refusal that no body would change. */
-  mustAdmit?(params: unknown): void;
+  /** As of the route. */
+  mustTake?(params: unknown): void;
   /** `input` must have been validated against the schemas above; `db` takes the place of the one it was bound with. */
   run(input: Input<unknown, unknown, unknown>, db?: Sql): unknown;
 }
@@ -202,7 +202,7 @@ export function bindRoute<
   type Checked = Input<Value<Params>, Value<Query>, BodyOf<Body>>;
   return {
     ...route,
-    mustAdmit: (params) => route.admit?.(params as Value<Params>, deps),
+    mustTake: (params) => route.mustTake?.(params as Value<Params>, deps),
     run: (input, db) => route.handle(input as Checked, db === undefined ? deps : { ...deps, db }),
   };
 }

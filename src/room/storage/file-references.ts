@@ -20,33 +20,33 @@ export function hasFilesInOps(ops: readonly Op[]): boolean {
 }
 
 /** A value on the way down, and where it stands in the one above it. */
-interface Place {
+interface Spot {
   readonly value: Json;
   readonly key: string;
-  readonly above: Place | null;
+  readonly above: Spot | null;
 }
 
 /** In a plain LSON document or a JSON Patch. A loop, so the depth of the document does not matter; its shape need not have been checked. */
 export function filesInDocument(document: Json): FileReference[] {
   const files: FileReference[] = [];
-  const open: Place[] = [{ value: document, key: '', above: null }];
-  for (let place = open.pop(); place !== undefined; place = open.pop()) {
-    const { value } = place;
+  const open: Spot[] = [{ value: document, key: '', above: null }];
+  for (let spot = open.pop(); spot !== undefined; spot = open.pop()) {
+    const { value } = spot;
     if (typeof value !== 'object' || value === null) continue;
     const fileId = fileIdOf(value as { readonly [key: string]: Json });
-    if (fileId !== null) files.push({ fileId, pointer: `${pointerTo(place)}/data/id` });
+    if (fileId !== null) files.push({ fileId, pointer: `${pointerTo(spot)}/data/id` });
     for (const key of Object.keys(value)) {
       const inner = (value as { readonly [key: string]: Json })[key]!;
-      if (typeof inner === 'object' && inner !== null) open.push({ value: inner, key, above: place });
+      if (typeof inner === 'object' && inner !== null) open.push({ value: inner, key, above: spot });
     }
   }
   return files;
 }
 
 /** Made for those that are found only: most documents hold no file. */
-function pointerTo(place: Place): string {
+function pointerTo(spot: Spot): string {
   const segments: string[] = [];
-  for (let at = place; at.above !== null; at = at.above) segments.push(pointerSegment(at.key));
+  for (let at = spot; at.above !== null; at = at.above) segments.push(pointerSegment(at.key));
   return segments.reverse().join('');
 }
 

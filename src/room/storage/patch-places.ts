@@ -21,7 +21,7 @@ export interface Step {
   readonly storage: Storage;
   readonly ids: NewIds;
   readonly applied: Applied;
-  /** By the whole patch so far; the characters of copies only. */
+  /** By the whole patch so far; of characters those that its body has not. */
   readonly spent: { changes: number; characters: number };
   /** Of the operation in the patch, from 0. */
   readonly index: number;

@@ -168,10 +168,15 @@ function run(step: Step, ops: readonly Op[]): void {
   }
 }
 
-/** What is copied is counted: all else is as long as the body that it came in, and was bounded with it. */
 function spend(step: Step, op: Op): void {
   step.spent.changes += 1;
-  if (step.operation.op === 'copy' || step.operation.op === 'move') step.spent.characters += JSON.stringify(op).length;
+  step.spent.characters += beyondBody(step, op);
   if (step.spent.changes > PATCH_CHANGES_MAX) refuse(step, `the patch makes more than ${PATCH_CHANGES_MAX} changes`);
-  if (step.spent.characters > PATCH_CHARACTERS_MAX) refuse(step, `the patch copies more than ${PATCH_CHARACTERS_MAX} characters`);
+  if (step.spent.characters > PATCH_CHARACTERS_MAX) refuse(step, `the patch writes more than ${PATCH_CHARACTERS_MAX} characters`);
+}
+
+/** Characters that an op may have and the body it came in has not: all of a copy, and the place in a list, which grows out of those beside it. */
+function beyondBody({ operation }: Step, op: Op): number {
+  if (operation.op === 'copy' || operation.op === 'move') return JSON.stringify(op).length;
+  return 'parentKey' in op && typeof op.parentKey === 'string' ? op.parentKey.length : 0;
 }

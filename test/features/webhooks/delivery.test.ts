@@ -213,6 +213,10 @@ describe('sending', () => {
     expect(await secretsNow()).not.toContain('whsec_2');
     for (let n = 4; n < 20; n += 1) await rollSecret(db, hook.id, `whsec_${n}`);
     expect(await secretsNow()).toHaveLength(6);
+    await db.transaction(async (tx) => {
+      for (const secret of ['whsec_20', 'whsec_21']) await rollSecret(tx, hook.id, secret); // in one moment: a transaction has no other
+    });
+    expect(await secretsNow()).toEqual(['whsec_21', 'whsec_20', 'whsec_19', 'whsec_18', 'whsec_17', 'whsec_16']);
   });
 
   test('[WD10] delivered messages go after a day, given up ones after a week; what waits stays', async () => {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { asRoomId } from '../../../src/base/ids.ts';
 import { ydocRoutes } from '../../../src/features/ydoc/routes.ts';
 import { aDoor, type Call, callerOf, type RecordingDoor, refused } from '../call.ts';
 
@@ -81,4 +82,14 @@ describe('GET /rooms/{roomId}/ydoc-binary', () => {
       '404 ROOM_NOT_FOUND',
     );
   });
+});
+
+test('[OV9] a large update for a room that takes no changes now is refused before the room sees it', async () => {
+  const put = (length: number) =>
+    call('PUT /v2/rooms/here/ydoc', { body: new Uint8Array(length), contentType: 'application/octet-stream' });
+  door.full.add(asRoomId('here'));
+  expect((await put(20_000)).json.error).toBe('ROOM_OVERLOADED');
+  expect(door.asked).toEqual([]);
+  await put(10);
+  expect(door.asked).toHaveLength(1);
 });

@@ -124,6 +124,20 @@ test('[AH18] while no actor may be woken, those that sleep are refused, and thos
   expect(await late).toBe('did 3');
 });
 
+test('[OV9] an actor is full when it says so: not while it sleeps, loads, or goes elsewhere', async () => {
+  const { host, loads } = aHost();
+  expect(host.isFull('a')).toBe(false);
+  const answer = host.ask('a', '1');
+  expect(host.isFull('a')).toBe(false);
+  loads[0]!.ready();
+  await answer;
+  expect(host.isFull('a')).toBe(false);
+  loads[0]!.actor.isFull = true;
+  expect(host.isFull('a')).toBe(true);
+  void host.move('a');
+  expect(host.isFull('a')).toBe(false);
+});
+
 test('[AH3] a failed load fails all who waited, and the next caller loads anew', async () => {
   const { host, loads, errors } = aHost();
   const answer = host.ask('a', '1');

@@ -7,9 +7,18 @@ import { silentLog } from '../../../src/base/observe.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlAnswers } from '../../../src/kernel/persistence/sql-answers.ts';
 import { makeApi } from '../../../src/kernel/transport/api.ts';
+import { requestKeyOf } from '../../../src/kernel/transport/idempotency.ts';
 import { openApiOf } from '../../../src/kernel/transport/openapi.ts';
 import { makeAuthenticate } from '../../../src/kernel/transport/principal.ts';
-import { bindRoute, bytes, empty, type Once, routeFor, withHeaders } from '../../../src/kernel/transport/route.ts';
+import {
+  type BoundRoute,
+  bindRoute,
+  bytes,
+  empty,
+  type Once,
+  routeFor,
+  withHeaders,
+} from '../../../src/kernel/transport/route.ts';
 import { type CallReply, call } from '../../support/api-request.ts';
 import { usePostgres } from '../../support/postgres.ts';
 
@@ -183,6 +192,22 @@ describe('the key', () => {
     ];
     expect(new Set([one, ...others].map((request) => request!.digest)).size).toBe(6);
     expect(new Set([one, ...others].map((request) => request!.id)).size).toBe(1);
+  });
+
+  test.each([
+    ['{"a":"ü"}', '_LNI6trRgZfaHntd'],
+    ['a'.repeat(20_000), 'w2pdHzCoh_v7hLqs'],
+    ['', 'smrmnj_aSacwgM88'],
+  ])('[ID19] as other versions of this code know it: rooms keep it', (body, digest) => {
+    const route = { method: 'PATCH', path: '/v2/rooms/:roomId/storage/json-patch' } as unknown as BoundRoute;
+    const asked = {
+      principal: { kind: 'secret' },
+      route,
+      params: { roomId: 'räume' },
+      query: 'a=1',
+      body: Buffer.from(body),
+    } as const;
+    expect(requestKeyOf('key-1', asked)).toEqual({ id: 'hhPGNFmpQJqjznrs-atp2m', digest });
   });
 
   test('[ID20] is made where a room remembers what lasts, and not for what passes or is in the database', async () => {

@@ -8,7 +8,7 @@ import { opsFromLson, toJson, toPlainLson } from '../../../src/room/storage/lson
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { applyJsonPatch, checkPatch, PATCH_OPERATIONS_MAX } from '../../../src/room/storage/patch.ts';
 import { compactNodes, dumpStorage, emptyStorage, loadStorage, type Storage } from '../../../src/room/storage/tree.ts';
-import { FILE, newIds } from './ops.ts';
+import { createRegister, FILE, newIds } from './ops.ts';
 
 const node = (kind: string, data: Json) => ({ serviceType: kind, data });
 
@@ -373,8 +373,18 @@ describe('a patch that cannot be applied', () => {
     const long = 'x'.repeat(VALUE_CHARACTERS_MAX - 100);
     const many = Array.from({ length: 20 }, () => ({ op: 'copy', from: '/list/0', path: '/list/-' }));
     expect(refused({ op: 'add', path: '/list/0', value: long }, ...many)).toEqual(
-      semantic(17, 'copy', '/list/-', 'the patch copies more than 33554432 characters'),
+      semantic(17, 'copy', '/list/-', 'the patch writes more than 33554432 characters'),
     );
+  });
+
+  test.each(['/list/-', '/list/0'])('[JP8] so do places in a list, which grow out of those beside them: %s', (path) => {
+    const storage = furnished();
+    const place = path.endsWith('-') ? '~'.repeat(VALUE_CHARACTERS_MAX - 100) : ` ${' '.repeat(VALUE_CHARACTERS_MAX - 100)}!`;
+    applyOps(storage, [createRegister('1:0', '1:0', idOf(storage, 'list')!, place, 'long')], { actor: 1 });
+    const op = path.endsWith('-') ? 'add' : 'replace';
+    const many = Array.from({ length: 40 }, (_, value) => ({ op, path, value }));
+    expect(() => patch(storage, ...many)).toThrow('the patch writes more than 33554432 characters');
+    expect((toJson(storage).list as Json[]).filter((item) => typeof item === 'number')).toEqual([]);
   });
 });
 

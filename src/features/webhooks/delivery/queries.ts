@@ -102,8 +102,8 @@ export function claimQuery(webhookPk: number, limit: number, only: number | null
       returning d.*, placed.place
     )
     select c.pk, c.claim, c.id, c.body, c.attempts, c.webhook_pk as "webhookPk", hook.url, hook.additional_headers as headers,
-           array[hook.secret] || array(select old ->> 'value' from jsonb_array_elements(hook.old_secrets) old
-                                        where (old ->> 'until')::timestamptz > clock_timestamp() order by old ->> 'until' desc) as secrets,
+           array[hook.secret] || array(select old ->> 'value' from jsonb_array_elements(hook.old_secrets) with ordinality as secrets (old, place)
+                                        where (old ->> 'until')::timestamptz > clock_timestamp() order by place) as secrets,
            coalesce(greatest(0, extract(epoch from hook.first_at + c.place * interval '1 second' / hook.rate_limit - clock_timestamp()) * 1000), 0)::float8 as "waitMs"
       from claimed c, hook order by c.pk`;
 }

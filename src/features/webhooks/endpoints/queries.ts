@@ -139,15 +139,16 @@ export async function deleteWebhook(db: Sql, id: string): Promise<boolean> {
 /** More are not kept beside the one that counts; the oldest goes first. */
 const OLD_SECRETS_MAX = 5;
 
-/** The secret before goes on signing for a day. False when there is no such webhook. */
+/** The secret before goes on signing for a day; the newest stands first, also of two in one millisecond. False when there is no such webhook. */
 export async function rollSecret(db: Sql, id: string, secret: string): Promise<boolean> {
   const rolled = await db.change(sql`
     update webhooks w set secret = ${secret}, updated_at = now(), old_secrets = (
-             select coalesce(jsonb_agg(old order by old ->> 'until' desc), '[]') from (
-               select old from jsonb_array_elements(w.old_secrets || jsonb_build_array(
-                        jsonb_build_object('value', w.secret, 'until', to_char((now() + interval '1 day') at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))) old
+             select coalesce(jsonb_agg(old order by place), '[]') from (
+               select old, place from jsonb_array_elements(jsonb_build_array(
+                        jsonb_build_object('value', w.secret, 'until', to_char((now() + interval '1 day') at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || w.old_secrets)
+                      with ordinality as secrets (old, place)
                 where old ->> 'until' > to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-                order by old ->> 'until' desc limit ${OLD_SECRETS_MAX}) kept)
+                order by place limit ${OLD_SECRETS_MAX}) kept)
      where id = ${id}`);
   return rolled > 0;
 }
