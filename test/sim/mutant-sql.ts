@@ -2,9 +2,10 @@
 import { createHash } from 'node:crypto';
 import { pack, unpack, unpackAll } from '../../src/base/binary.ts';
 import type { JournalEntry } from '../../src/kernel/persistence/journal.ts';
-import { entryCrc, readQuery } from '../../src/kernel/persistence/journal-queries.ts';
+import { appendQuery, appendWithoutWaitingQuery, entryCrc, readQuery } from '../../src/kernel/persistence/journal-queries.ts';
 import { newestFirstQuery } from '../../src/kernel/persistence/snapshot-queries.ts';
 import type { Query, Sql } from '../../src/kernel/persistence/sql.ts';
+import { entriesIn } from '../support/appends.ts';
 import type { Around, Mutant } from './mutants.ts';
 import { whatIs } from './postgres/known.ts';
 
@@ -39,10 +40,10 @@ export function settingValues(changes: Readonly<Record<string, Readonly<Record<n
   return meddle(Object.fromEntries(meddling) as Meddling);
 }
 
-const streamsOf = ({ values }: Query): { stream: number }[] => (values[0] as number[]).map((stream) => ({ stream }));
+const streamsOf = ({ values }: Query): { stream: number }[] => entriesIn(values).map(({ stream }) => ({ stream }));
 
 function onAppends(meddler: (query: Query, run: Run) => Promise<any[]>): Meddling {
-  return { append: meddler, 'append without waiting': meddler };
+  return { append: meddler, 'append one': meddler, 'append without waiting': meddler };
 }
 
 export function withoutWaiting(isNow: (around: Around) => boolean): MakeSql {
@@ -114,33 +115,11 @@ export const readBeforeClaim: MakeSql = (db) => {
   })(db);
 };
 
-/** The entries of an append's batch. */
-function entriesOf({ values }: Query): (JournalEntry & { crc: number })[] {
-  const [streams, versions, counts, epochs, crcs, starts, sizes, payload] = values as [
-    number[],
-    number[],
-    number[],
-    number[],
-    number[],
-    number[],
-    number[],
-    Uint8Array,
-  ];
-  return streams.map((stream, at) => ({
-    stream,
-    version: versions[at]!,
-    count: counts[at]!,
-    epoch: epochs[at]!,
-    crc: crcs[at]!,
-    payload: payload.subarray(starts[at]! - 1, starts[at]! - 1 + sizes[at]!),
-  }));
-}
-
 export const believingAnyRow: MakeSql = (db) => {
   const sent = new Map<number, JournalEntry & { crc: number }>();
   return meddle({
     ...onAppends((query, run) => {
-      for (const entry of entriesOf(query)) sent.set(entry.stream, entry);
+      for (const entry of entriesIn(query.values)) sent.set(entry.stream, entry);
       return run(query);
     }),
     async find(query, run) {
@@ -159,14 +138,13 @@ export const appendBlindly: MakeSql = (db) => {
   const unknown = new Set<string>();
   return meddle({
     ...onAppends(async (query, run) => {
-      const entries = entriesOf(query);
+      const entries = entriesIn(query.values);
       for (const { stream, version, count } of entries)
         if (unknown.delete(`${stream} ${version}`)) shifts.set(stream, (shifts.get(stream) ?? 0) + count);
-      const versions = entries.map(({ stream, version }) => version + (shifts.get(stream) ?? 0));
-      const crcs = entries.map((entry, at) => entryCrc({ ...entry, version: versions[at]! }));
-      const values = query.values.map((value, at) => (at === 1 ? versions : at === 4 ? crcs : value));
+      const shifted = entries.map((entry) => ({ ...entry, version: entry.version + (shifts.get(entry.stream) ?? 0) }));
+      const makeQuery = whatIs(query.text) === 'append without waiting' ? appendWithoutWaitingQuery : appendQuery;
       try {
-        return await run({ ...query, values });
+        return await run(makeQuery(shifted.map((entry) => ({ entry, crc: entryCrc(entry) }))));
       } catch (error) {
         for (const { stream, version } of entries) unknown.add(`${stream} ${version}`);
         throw error;

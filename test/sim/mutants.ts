@@ -62,7 +62,11 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   M1: {
     under: 'isolate',
     what: 'an append looks at the epoch without locking it',
-    sql: instead({ append: 'mutant: append without a lock', 'append without waiting': 'mutant: append without a lock' }),
+    sql: instead({
+      append: 'mutant: append without a lock',
+      'append one': 'mutant: append without a lock',
+      'append without waiting': 'mutant: append without a lock',
+    }),
   },
   M2: { what: 'acknowledged before it is written', sql: withoutWaiting(() => true) },
   M3: { under: 'isolate', what: 'the journal is trimmed before the snapshot is committed', sql: trimBeforeSave },

@@ -12,6 +12,7 @@ import {
   PENDING_BYTES_MAX,
   SqlJournal,
 } from '../../../src/kernel/persistence/sql-journal.ts';
+import { entriesIn } from '../../support/appends.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { anEntry, aStream, type Meddler, meddled, takeOver } from '../../support/streams.ts';
@@ -36,7 +37,7 @@ function stopAndGo(): { db: Sql; sizes: number[]; go: () => void } {
   let waiting: (() => void)[] = [];
   const meddler: Meddler = async (query, run) => {
     if (!isAppend(query)) return run();
-    sizes.push((query.values[0] as unknown[]).length);
+    sizes.push(entriesIn(query.values).length);
     await new Promise<void>((resolve) => waiting.push(resolve));
     return run();
   };
@@ -175,7 +176,7 @@ describe('an outcome that is not known', () => {
     let questions = 0;
     const journal = journalOn(
       meddled(db, async (query, run) => {
-        if (isAppend(query)) sizes.push((query.values[0] as unknown[]).length);
+        if (isAppend(query)) sizes.push(entriesIn(query.values).length);
         else if (questions++ === 0) throw new AppError('DATABASE_UNAVAILABLE');
         return run();
       }),

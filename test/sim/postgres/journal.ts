@@ -1,16 +1,14 @@
 /** The journal in the fake Postgres: what `journal-queries.ts` says, and mutants of it. */
+import { entriesIn } from '../../support/appends.ts';
 import { type FakeTransaction, type LockAnswer, lock, ownerKey, type Rows, type Statement } from './statement.ts';
-import type { JournalRow, OwnerRow } from './tables.ts';
+import type { OwnerRow } from './tables.ts';
 
 export function append({ fence: how }: { fence: 'lock' | 'lock or skip' | 'look' }): Statement {
-  return function* (tx, [streams, versions, counts, epochs, crcs, starts, sizes, payload]) {
+  return function* (tx, values) {
     const { tables } = tx;
-    const order = (streams as number[]).map((_, index) => index).sort((left, right) => streams[left] - streams[right]);
     const inserted: object[] = [];
-    for (const index of order) {
-      const stream: number = streams[index];
-      const version: number = versions[index];
-      const isRuled = (row: OwnerRow): boolean => row.epoch === epochs[index];
+    for (const { stream, ...row } of entriesIn(values).sort((left, right) => left.stream - right.stream)) {
+      const isRuled = (owner: OwnerRow): boolean => owner.epoch === row.epoch;
       const seen = tables.owners.get(stream);
       if (seen === undefined || !isRuled(seen)) continue;
       if (how !== 'look') {
@@ -23,10 +21,8 @@ export function append({ fence: how }: { fence: 'lock' | 'lock or skip' | 'look'
         const now = tables.owners.get(stream);
         if (now !== seen && (now === undefined || !isRuled(now))) continue;
       }
-      yield* lock(`journal ${stream} ${version}`, 'update');
-      if (tables.entryAt(stream, version) !== undefined) continue;
-      const bytes = (payload as Uint8Array).subarray(starts[index] - 1, starts[index] - 1 + sizes[index]);
-      const row: JournalRow = { version, count: counts[index], epoch: epochs[index], crc: crcs[index], payload: bytes };
+      yield* lock(`journal ${stream} ${row.version}`, 'update');
+      if (tables.entryAt(stream, row.version) !== undefined) continue;
       tx.atCommit(() => tables.append(stream, row, tx.client));
       inserted.push({ stream });
     }

@@ -26,6 +26,7 @@ const KNOWN: Readonly<Record<number, Known>> = {
   145359117: { what: 'forget recalls', run: ownership.forgetRecalls },
   1313569072: { what: 'find leased', run: ownership.findLeased },
   736338980: { what: 'append', run: journal.append({ fence: 'lock' }) },
+  3998747698: { what: 'append one', run: journal.append({ fence: 'lock' }) },
   2318431829: { what: 'append without waiting', run: journal.append({ fence: 'lock or skip' }) },
   1705150892: { what: 'find', run: journal.find },
   1824616336: { what: 'read', run: journal.read },
