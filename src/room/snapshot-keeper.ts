@@ -34,7 +34,7 @@ export interface SnapshotKeeperDeps {
 const AGAIN_FIRST_MS = 5_000;
 const AGAIN_MS_MAX = 60_000;
 /** A room of so many bytes waits twice as long as an empty one, of twice as many three times. */
-const PATIENCE_BYTES = 512 * 1024;
+const PATIENCE_BYTES = 256 * 1024;
 
 export class SnapshotKeeper {
   readonly #deps: SnapshotKeeperDeps;

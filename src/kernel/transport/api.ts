@@ -64,12 +64,14 @@ export function makeApi(options: ApiOptions): HttpHandler {
     } catch (error) {
       response = refusal(error, exchange, options);
     }
-    return { ...response, headers: headersOf(response, exchange, options.origins) };
+    const { status, body, size } = response;
+    return { status, headers: headersOf(response, exchange, options.origins), body, size };
   };
 }
 
-/** Most answers are JSON for anybody: a copy with one value replaced, of a key that is there, takes V8 a fifth of the time of three objects put together. */
-const MOST_HEADERS = { 'x-request-id': '', ...corsHeaders('*', {}), ...JSON_HEADERS };
+/** Most answers are for anybody, and JSON or nothing: a copy with one value replaced, of a key that is there, takes V8 a tenth of the time of objects put together. */
+const BARE_HEADERS = { 'x-request-id': '', ...corsHeaders('*', {}) };
+const MOST_HEADERS = { ...BARE_HEADERS, ...JSON_HEADERS };
 
 function headersOf(
   { headers }: HttpResponse,
@@ -77,6 +79,7 @@ function headersOf(
   origins: Origins,
 ): Readonly<Record<string, string>> {
   if (headers === JSON_HEADERS && origins === '*') return { ...MOST_HEADERS, 'x-request-id': requestId };
+  if (headers === undefined && origins === '*') return { ...BARE_HEADERS, 'x-request-id': requestId };
   return { 'x-request-id': requestId, ...corsHeaders(origins, request.headers), ...headers };
 }
 
@@ -139,7 +142,7 @@ async function routed(exchange: Exchange, { plan, params }: Matched, options: Ap
     if (options.authorize === undefined) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: needs });
     await options.authorize(principal, needs, params);
   }
-  const key = keyOf(request, route, options.random);
+  const key = keyOf(request, route, exchange.requestId);
   const checkedParams = plan.params(params);
   const query = plan.query(request.query);
   const { value: body, bytes } = await plan.body(request, () => route.mustTake?.(checkedParams));

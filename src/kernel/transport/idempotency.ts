@@ -5,7 +5,6 @@
  * Who remembers the request is another matter: the room that decided it, or `SqlAnswers`.
  */
 import { createHash, hash } from 'node:crypto';
-import type { Random } from '../../base/clock.ts';
 import { type AppError, type ErrorCode, valueAtKey } from '../../base/errors.ts';
 import type { RequestKey } from '../../base/ids.ts';
 import type { Sql } from '../persistence/sql.ts';
@@ -16,11 +15,11 @@ import type { HttpRequest, HttpResponse } from './server.ts';
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** The caller's key. Where a room remembers requests anyway, one is made in its place, so that we may ask the room again ourselves. Else null. */
-export function keyOf({ headers }: HttpRequest, { once }: BoundRoute, random: Random): string | null {
+/** The caller's key. Where a room remembers requests anyway, the id of the request is in its place, so that we may ask the room again ourselves. Else null. */
+export function keyOf({ headers }: HttpRequest, { once }: BoundRoute, requestId: string): string | null {
   const given = headers['idempotency-key'];
   if (once === undefined) return null;
-  if (given === undefined) return once === 'room' ? random.uuid() : null;
+  if (given === undefined) return once === 'room' ? requestId : null;
   if (!KEY.test(given)) throw valueAtKey('Idempotency-Key', 'must have 1 to 255 printable ASCII characters');
   return given;
 }

@@ -28,9 +28,9 @@ export interface HttpResponse {
   /** Names in lower case. The adapter itself writes `content-length`, `transfer-encoding` and `connection`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Pieces are sent as they come, at the pace of the client; when it goes away the iterator is returned. A HEAD request gets the headers only. */
-  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>;
+  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
   /** Of a body in pieces, where it is known: exactly so many bytes must come. Also for HEAD, where no body needs to be given. */
-  readonly size?: number;
+  readonly size?: number | undefined;
 }
 
 /** Never rejects: errors are mapped to responses by the caller; one that escapes is a bare 500. */
