@@ -3,7 +3,7 @@
  * Expected: below the servers that keep a `Y.Doc` with its own handlers and timers for every room; a room here is plain fields and bytes.
  */
 import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
-import { FANOUT_YJS, MANY_ROOMS } from '../config.ts';
+import { FANOUT_YJS, MANY_ROOMS, WRITES_WARMUP_SECONDS } from '../config.ts';
 import { settledKb } from '../memory.ts';
 import { atrium } from '../servers/atrium.ts';
 import { atriumCluster } from '../servers/atrium-cluster.ts';
@@ -28,6 +28,7 @@ export const rooms1000: Case = {
   subjects: [atrium, atriumCluster],
   peers: [rawUws, rawUwsWithCommits, yWebsocket, hocuspocus, vendorDev],
   variants: [{ name: NAME, load: talkInAll }],
+  warmupSeconds: WRITES_WARMUP_SECONDS,
   metrics: [
     'cpuPerMillion',
     'helperCpuPerMillion',

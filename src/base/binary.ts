@@ -28,6 +28,22 @@ export function packText(tag: number, text: string): Uint8Array {
   return bytes;
 }
 
+const TRIPLE = 0x93;
+const NO_TEXT = 0xa0;
+const BYTES_32 = 0xc6;
+
+/** As `pack([tag, '', bytes])`, written down directly for the same reason, for each change of a Yjs document. @param tag 0 to 127 */
+export function packBytes(tag: number, bytes: Uint8Array): Uint8Array {
+  const packed = Buffer.allocUnsafe(8 + bytes.length);
+  packed[0] = TRIPLE;
+  packed[1] = tag;
+  packed[2] = NO_TEXT;
+  packed[3] = BYTES_32;
+  packed.writeUInt32BE(bytes.length, 4);
+  packed.set(bytes, 8);
+  return packed;
+}
+
 const ARRAY = 0x90;
 const TEXT_8 = 0xd9;
 const FLOAT_64 = 0xcb;

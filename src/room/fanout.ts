@@ -9,6 +9,7 @@
  * joined, or began to follow, in a later one does not get it, however long the message waited for the journal (protocol 4.4).
  */
 import type { SessionId } from '../base/ids.ts';
+import { withOneMore } from '../base/small.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { allows } from '../protocol/permissions.ts';
 import {
@@ -56,7 +57,7 @@ export interface FanoutDeps {
 
 export class Fanout {
   readonly #deps: FanoutDeps;
-  #waiting: Waiting[] = [];
+  #waiting: Waiting[] | null = null;
   #waitingBytes = 0;
   /** What waits leaves when this turn of the event loop ends. */
   #leavesSoon = false;
@@ -69,7 +70,8 @@ export class Fanout {
 
   /** Queues a message of about so many bytes; it leaves when this turn of the event loop ends, a cursor perhaps some ms later. */
   send(to: Audience, message: ServerMessage, decision: number, bytes = 0): void {
-    this.#waiting.push({ at: this.#waiting.length, to, message, decision, text: null, bytes: null });
+    const at = this.#waiting?.length ?? 0;
+    this.#waiting = withOneMore(this.#waiting, { at, to, message, decision, text: null, bytes: null });
     this.#waitingBytes += bytes;
     if (this.#waitingBytes > TURN_BYTES_MAX) this.flush();
     else if (!isCursor(message) || this.#waiting.length >= WAITING_MAX) this.#flushSoon();
@@ -87,7 +89,7 @@ export class Fanout {
     this.#flushSoon();
     this.#deps.after(CURSORS_EVERY_MS, () => {
       this.#isPausing = false;
-      if (this.#waiting.length > 0) this.#flushAndPause();
+      if (this.#waiting !== null) this.#flushAndPause();
     });
   }
 
@@ -95,11 +97,11 @@ export class Fanout {
   flush(): void {
     this.#leavesSoon = false;
     const waiting = this.#waiting;
-    if (waiting.length === 0) return;
-    this.#waiting = [];
+    if (waiting === null) return;
+    this.#waiting = null;
     this.#waitingBytes = 0;
     for (const [kind, framesOf] of DIALECTS) {
-      const told = waiting.filter(({ message }) => isReadBy(kind, message));
+      const told = toldTo(kind, waiting);
       if (told.length === 1) this.#sendOne(kind, told[0]!, framesOf);
       else if (told.length > 1) this.#sendAll(kind, told, framesOf);
     }
@@ -107,11 +109,11 @@ export class Fanout {
 
   /** As most turns of most rooms are: there is nothing to gather. */
   #sendOne(kind: ClientKind, one: Waiting, framesOf: FramesOf): void {
-    const heard: SessionId[] = [];
+    let heard: SessionId[] | null = null;
     for (const session of 'only' in one.to ? sessionsOf(this.#deps.room, one.to.only) : this.#deps.room.sessions.values()) {
-      if (session.kind === kind && hears(session, one)) heard.push(session.id);
+      if (session.kind === kind && hears(session, one)) heard = withOneMore(heard, session.id);
     }
-    if (heard.length > 0) this.#deps.deliver(heard, withAnswers(framesOf([one]), 'only' in one.to ? [one] : NONE));
+    if (heard !== null) this.#deps.deliver(heard, withAnswers(framesOf([one]), 'only' in one.to ? [one] : NONE));
   }
 
   #sendAll(kind: ClientKind, waiting: readonly Waiting[], framesOf: FramesOf): void {
@@ -121,6 +123,11 @@ export class Fanout {
 }
 
 const NONE: readonly Waiting[] = [];
+
+function toldTo(kind: ClientKind, waiting: readonly Waiting[]): readonly Waiting[] {
+  if (waiting.length > 1) return waiting.filter(({ message }) => isReadBy(kind, message));
+  return isReadBy(kind, waiting[0]!.message) ? waiting : NONE;
+}
 
 function sessionsOf({ sessions }: RoomState, id: SessionId): Session[] {
   const session = sessions.get(id);
@@ -254,18 +261,18 @@ function sdkFrames(told: readonly Waiting[]): OutFrame[] {
 
 /** y-websocket reads one message a frame; states of several people are one message. */
 function yjsFrames(told: readonly Waiting[]): OutFrame[] {
-  const frames: OutFrame[] = [];
-  const states: Uint8Array[] = [];
+  let frames: OutFrame[] | null = null;
+  let states: Uint8Array[] | null = null;
   for (const one of told) {
     if (one.message.type === 'awareness') {
-      states.push(one.message.update);
+      states = withOneMore(states, one.message.update);
       continue;
     }
     one.bytes ??= encodeForYjs(one.message);
-    if (one.bytes !== null) frames.push({ data: one.bytes, droppable: false });
+    if (one.bytes !== null) frames = withOneMore(frames, { data: one.bytes, droppable: false });
   }
-  if (states.length > 0) frames.push({ data: awarenessFrame(joinAwareness(states)), droppable: true });
-  return frames;
+  if (states !== null) frames = withOneMore(frames, { data: awarenessFrame(joinAwareness(states)), droppable: true });
+  return frames ?? [];
 }
 
 /** About how many bytes a message takes, where it may be many. */

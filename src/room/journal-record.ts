@@ -3,7 +3,7 @@
  *
  * A stored format: records are read back by later versions of this code, so kinds are only ever added.
  */
-import { pack, packText, packTextsAndNumber, unpackAll } from '../base/binary.ts';
+import { pack, packBytes, packText, packTextsAndNumber, unpackAll } from '../base/binary.ts';
 import { AppError } from '../base/errors.ts';
 import type { Op, OpsText } from '../protocol/storage-ops.ts';
 import type { DecidedRequest } from './recent-requests.ts';
@@ -37,8 +37,11 @@ export function encodeRecord(record: JournalRecord): Uint8Array {
     }
     case 'storage.reset':
       return pack([TAG['storage.reset']]);
-    case 'ydoc.update':
-      return pack([TAG['ydoc.update'], record.guid, record.update, ...authorIn(record)]);
+    case 'ydoc.update': {
+      const { guid, update, author } = record;
+      if (author !== undefined) return pack([TAG['ydoc.update'], guid, update, author]);
+      return guid === '' ? packBytes(TAG['ydoc.update'], update) : pack([TAG['ydoc.update'], guid, update]);
+    }
     case 'numbers':
       return pack([TAG.numbers, record.upTo]);
     case 'request': {
@@ -83,10 +86,6 @@ export function decodeRecords(payload: Uint8Array): JournalRecord[] {
         });
     }
   });
-}
-
-function authorIn({ author }: { readonly author?: string }): [] | [author: string] {
-  return author === undefined ? [] : [author];
 }
 
 function author(stored: unknown): { readonly author?: string } {

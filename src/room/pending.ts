@@ -5,6 +5,7 @@
  */
 import { concat } from '../base/binary.ts';
 import type { Clock } from '../base/clock.ts';
+import { withOneMore } from '../base/small.ts';
 import { CommitDelay } from '../kernel/persistence/commit-delay.ts';
 import type { AppendOutcome, Journal, JournalEntry } from '../kernel/persistence/journal.ts';
 import type { Beat } from './beat.ts';
@@ -27,7 +28,7 @@ const UNAWAITED_BYTES_MAX = 64 * 1024;
 export class Pending {
   readonly #deps: PendingDeps;
   readonly #delay: CommitDelay;
-  #records: Uint8Array[] = [];
+  #records: Uint8Array[] | null = null;
   #bytes = 0;
   #isAppending = false;
   #isAtBeat = false;
@@ -48,7 +49,7 @@ export class Pending {
 
   /** Call `appendInTime` when it is known who waits for it. */
   add(record: Uint8Array): void {
-    this.#records.push(record);
+    this.#records = withOneMore(this.#records, record);
     this.#bytes += record.length;
     this.#delay.came();
   }
@@ -57,24 +58,26 @@ export class Pending {
   appendInTime(): void {
     if (this.#bytes > UNAWAITED_BYTES_MAX) this.append();
     else if (this.#deps.isAwaited()) this.#appendTogether();
-    else if (this.#records.length > 0) this.#appendAtBeat();
+    else if (this.#records !== null) this.#appendAtBeat();
   }
 
   /** Appends all as one entry, unless one is under way: then its end leads here again. */
   append(): void {
-    if (this.#isAppending || this.#records.length === 0) return;
+    const records = this.#records;
+    if (this.#isAppending || records === null) return;
     const place = this.#deps.place();
     if (place === null) return;
     const isAwaited = this.#deps.isAwaited();
-    const entry = { count: this.#records.length, payload: concat(this.#records), ...place };
-    this.#records = [];
+    const { stream, epoch, version } = place;
+    const entry = { stream, epoch, version, count: records.length, payload: concat(records) };
+    this.#records = null;
     this.#isAppending = true;
     this.#delay.stop();
     this.#deps.journal.append(entry).then(
       (outcome) => {
         this.#isAppending = false;
         this.#bytes -= entry.payload.length;
-        if (isAwaited) this.#delay.answered(entry.count, this.#records.length);
+        if (isAwaited) this.#delay.answered(entry.count, this.#records?.length ?? 0);
         this.#deps.onAppended(entry, outcome);
       },
       (error: unknown) => {

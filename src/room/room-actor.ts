@@ -14,6 +14,7 @@ import type { Actor } from '../kernel/actor/actor.ts';
 import type { Ownership, Recall } from '../kernel/cluster/ownership.ts';
 import type { Journal } from '../kernel/persistence/journal.ts';
 import type { Snapshots } from '../kernel/persistence/snapshots.ts';
+import type { ServerMessage } from '../protocol/server-messages.ts';
 import type { Beat } from './beat.ts';
 import { hasLargeAnswer, isChange, isEphemeral, requestOf } from './command-kinds.ts';
 import { Fanout, weightOf } from './fanout.ts';
@@ -21,11 +22,12 @@ import { type Answer, Gate, type Gated } from './gate.ts';
 import { HistoryKeeper, type KeepVersion } from './history-keeper.ts';
 import { encodeRecord, type JournalRecord } from './journal-record.ts';
 import { Pending } from './pending.ts';
+import type { RoomGround, RoomPolicy } from './policy.ts';
 import { heedsTime } from './presence.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { decide } from './room.ts';
 import { RoomWatch, type RoomWatcher } from './room-watch.ts';
-import type { Command, Effect, RoomLimits, RoomState, When } from './shapes.ts';
+import type { Audience, Command, Effect, RoomState, When } from './shapes.ts';
 import { SnapshotKeeper } from './snapshot-keeper.ts';
 
 export interface RoomActorDeps {
@@ -44,28 +46,6 @@ export interface RoomActorDeps {
   readonly policy: RoomPolicy;
 }
 
-/** When a room writes, sleeps and refuses; from the settings. */
-export interface RoomPolicy extends RoomLimits {
-  /** Bytes that may wait for the journal before writes are refused. */
-  readonly pendingBytesMax: number;
-  readonly snapshotAfterChanges: number;
-  readonly snapshotAfterBytes: number;
-  readonly snapshotEveryMs: number;
-  /** The time between two versions of the history that nobody asks for; 0 for none. */
-  readonly autoVersionMs: number;
-  /** How long a room without sessions stays in memory. */
-  readonly idleMs: number;
-}
-
-/** Where the room stands in the database. */
-export interface RoomGround {
-  readonly stream: number;
-  readonly epoch: number;
-  /** Version of the newest snapshot; 0 when there is none. */
-  readonly snapshotVersion: number;
-  readonly snapshotBytes: number;
-}
-
 /** Hashes of Yjs documents are told this long after a change, so that a burst of typing costs one. */
 const SETTLE_AFTER_MS = 100;
 
@@ -74,6 +54,13 @@ const GATED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Refusals of a session's message after which the session joins the room anew, wherever that is then; others cost it its socket. */
 const JOIN_ANEW: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['ROOM_MOVED', 'DATABASE_UNAVAILABLE']);
+
+interface Sending {
+  readonly to: Audience;
+  readonly message: ServerMessage;
+  readonly decision: number;
+  readonly bytes: number;
+}
 
 type Loss = 'fenced' | 'claimed by another' | 'recalled' | 'append failed' | 'lease lapsed' | 'decision broke off';
 
@@ -277,18 +264,15 @@ export class RoomActor implements Actor<Command> {
   }
 
   #tell(effects: readonly Effect[], answer: Answer | null): void {
-    const { decision, version } = this.#room;
+    const { decision, version } = this.#room; // of now: what is done may bring in another command
     let hasReply = false;
     for (const effect of effects) {
       switch (effect.type) {
         case 'journal':
           break;
-        case 'send': {
-          const { to, message } = effect;
-          const bytes = weightOf(message);
-          this.#when(effect.when, version, { bytes, release: () => this.#fanout.send(to, message, decision, bytes) });
+        case 'send':
+          this.#send(effect, decision, version);
           break;
-        }
         case 'close':
           this.#when(effect.when, version, { release: () => this.#closeFor(effect.session, effect.code, effect.facts) });
           break;
@@ -312,6 +296,17 @@ export class RoomActor implements Actor<Command> {
       }
     }
     if (!hasReply) answer?.resolve(null);
+  }
+
+  #send({ to, message, when }: Extract<Effect, { type: 'send' }>, decision: number, version: number): void {
+    const bytes = weightOf(message);
+    if (when === 'now') this.#fanout.send(to, message, decision, bytes);
+    else this.#sendDurable(version, { to, message, decision, bytes });
+  }
+
+  /** Apart: what its closure keeps would be made for each message. */
+  #sendDurable(version: number, { to, message, decision, bytes }: Sending): void {
+    this.#when('durable', version, { bytes, release: () => this.#fanout.send(to, message, decision, bytes) });
   }
 
   #when(when: When, version: number, gated: Gated): void {

@@ -10,7 +10,7 @@ import type { Log } from '../base/observe.ts';
 import type { Journal } from '../kernel/persistence/journal.ts';
 import type { Snapshots } from '../kernel/persistence/snapshots.ts';
 import type { Gated } from './gate.ts';
-import type { RoomGround, RoomPolicy } from './room-actor.ts';
+import type { RoomGround, RoomPolicy } from './policy.ts';
 import type { RoomState } from './shapes.ts';
 import { encodeSnapshot } from './snapshot.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { asciiText, fromBase64, pack, packText, packTextsAndNumber, toBase64, unpack } from '../../src/base/binary.ts';
+import { asciiText, fromBase64, pack, packBytes, packText, packTextsAndNumber, toBase64, unpack } from '../../src/base/binary.ts';
 
 test.each([
   ['', []],
@@ -52,6 +52,12 @@ test.each([0, 127, 128, 255])(
     expect(unpack(bytes)).toEqual(unpack(pack(row)));
   },
 );
+
+test.each([0, 1, 255, 70_000])('bytes written down directly are read as what the encoder writes: %d of them', (length) => {
+  const bytes = new Uint8Array(length).fill(200);
+  expect(unpack(packBytes(3, bytes))).toEqual([3, '', bytes]);
+  expect(unpack(packBytes(3, bytes))).toEqual(unpack(pack([3, '', bytes])));
+});
 
 test('a text is read without a decoder where every byte is a character', () => {
   expect(asciiText(Buffer.from('{"a":"~\u0000"}'))).toBe('{"a":"~\u0000"}');

@@ -8,8 +8,9 @@ import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/j
 import type { SnapshotSave } from '../../src/kernel/persistence/snapshots.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { decodeRecords } from '../../src/room/journal-record.ts';
+import type { RoomPolicy } from '../../src/room/policy.ts';
 import { emptyRoom } from '../../src/room/room.ts';
-import { RoomActor, type RoomPolicy } from '../../src/room/room-actor.ts';
+import { RoomActor } from '../../src/room/room-actor.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { replayRecord, restoreSnapshot } from '../../src/room/snapshot.ts';
 import { id, LIMITS, newcomer, READER } from '../support/a-room.ts';

@@ -10,7 +10,7 @@ import { findSchemaOfStream } from '../../src/features/schemas/queries.ts';
 import { fenceAtOnce } from '../../src/kernel/cluster/dead-fence.ts';
 import type { Query, Sql } from '../../src/kernel/persistence/sql.ts';
 import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
-import type { RoomPolicy } from '../../src/room/room-actor.ts';
+import type { RoomPolicy } from '../../src/room/policy.ts';
 import { Worker, type WorkerDeps } from '../../src/room/worker.ts';
 import { type MemoryBlobs, memoryBlobs } from '../support/memory-blobs.ts';
 import { FakeRedis, ProcessBus, ProcessDirectory } from './cluster.ts';

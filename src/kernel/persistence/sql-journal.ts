@@ -38,6 +38,7 @@ const TRIM_ROWS = 5_000;
 interface Waiting {
   readonly entry: JournalEntry;
   readonly crc: number;
+  readonly sinceMs: number;
   readonly resolve: (outcome: AppendOutcome) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -47,8 +48,8 @@ export class SqlJournal implements Journal {
   readonly #metrics: Metrics;
   /** Not yet sent, or sent with an outcome that is still unknown; the latter stay in front. */
   #queue: Waiting[] = [];
-  /** Streams, each with its epoch, that have an append under way, and since when. */
-  readonly #underWay = new Map<string, number>();
+  /** By stream the append under way, of its last epoch; in the order in which they came. */
+  readonly #underWay = new Map<number, Waiting>();
   readonly #delay: CommitDelay;
   /** Streams that the last batch answered and that have not come again. */
   #answered = new Set<number>();
@@ -71,11 +72,14 @@ export class SqlJournal implements Journal {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw new AppError('SERVER_STOPPING');
       // Out of order they could leave a gap. Only an actor that was dropped and claimed again may overtake itself, under its new epoch.
-      if (this.#underWay.has(keyOf(entry))) throw new Error(`stream ${entry.stream} has an append under way already`);
+      const before = this.#underWay.get(entry.stream);
+      if (before?.entry.epoch === entry.epoch) throw new Error(`stream ${entry.stream} has an append under way already`);
       if (this.#pendingBytes + entry.payload.length > PENDING_BYTES_MAX) throw new AppError('ROOM_OVERLOADED');
-      this.#underWay.set(keyOf(entry), this.#deps.clock.monotonicMs());
+      const sinceMs = before?.sinceMs ?? this.#deps.clock.monotonicMs();
+      const waiting: Waiting = { entry, crc: entryCrc(entry), sinceMs, resolve, reject };
+      this.#underWay.set(entry.stream, waiting);
       this.#pendingBytes += entry.payload.length;
-      this.#queue.push({ entry, crc: entryCrc(entry), resolve, reject });
+      this.#queue.push(waiting);
       if (this.#answered.delete(entry.stream)) this.#delay.came();
       this.#wake();
     });
@@ -84,7 +88,7 @@ export class SqlJournal implements Journal {
   /** How long the oldest entry waits for its commit; 0 when none does. */
   get oldestMs(): number {
     const [first] = this.#underWay.values(); // in the order in which they came
-    return first === undefined ? 0 : this.#deps.clock.monotonicMs() - first;
+    return first === undefined ? 0 : this.#deps.clock.monotonicMs() - first.sinceMs;
   }
 
   async readAfter(stream: number, version: number): Promise<JournalEntry[]> {
@@ -253,7 +257,7 @@ export class SqlJournal implements Journal {
   #settle(waiting: Waiting, outcome: unknown): void {
     const { entry, resolve, reject } = waiting;
     this.#held.delete(waiting);
-    this.#underWay.delete(keyOf(entry));
+    if (this.#underWay.get(entry.stream) === waiting) this.#underWay.delete(entry.stream);
     this.#pendingBytes -= entry.payload.length;
     if (outcome !== 'committed') this.#metrics.count('atrium_journal_appends_total', outcome === 'fenced' ? outcome : 'failed');
     if (outcome === 'committed' || outcome === 'fenced') resolve(outcome);
@@ -267,10 +271,6 @@ export class SqlJournal implements Journal {
 }
 
 const LOCK_NOT_AVAILABLE = '55P03';
-
-function keyOf({ stream, epoch }: JournalEntry): string {
-  return `${stream}/${epoch}`;
-}
 
 /** An entry may begin before `version` only when it is the first: a snapshot may fall inside it. */
 function mustFollow(entry: JournalEntry, { crc, reached, isFirst }: { crc: number; reached: number; isFirst: boolean }): void {

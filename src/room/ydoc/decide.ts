@@ -67,26 +67,20 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
     if (session === null || !(error instanceof AppError) || error.code !== 'YJS_UPDATE_EARLY') throw error;
     return [ask(session, guid, doc)]; // it answers with this update and all that it builds on
   }
-  const { changed, journal } = accepted;
-  const effects: Effect[] = [];
-  if (changed) {
-    room.ydocs.set(guid, doc);
-    if (hasSdkFollower(room, guid)) room.unsettled.add(guid);
-    else room.hashes.delete(guid); // who asks next has it computed
-    effects.push({
-      type: 'send',
-      to: { ydocBut: from, guid },
-      when: 'now',
-      message: { type: 'ydoc.update', guid, update },
-    });
-  }
-  if (journal !== null) {
-    room.version += 1;
-    const author = noteChange(room, session?.userId ?? null);
-    effects.push({ type: 'journal', record: { kind: 'ydoc.update', guid, update: journal, ...author } });
-  }
-  effects.push({ type: 'reply', value: null, when: 'durable' });
-  return effects;
+  const { journal } = accepted;
+  const done: Effect = { type: 'reply', value: null, when: 'durable' };
+  if (journal === null) return [done];
+  room.ydocs.set(guid, doc);
+  if (hasSdkFollower(room, guid)) room.unsettled.add(guid);
+  else room.hashes.delete(guid); // who asks next has it computed
+  room.version += 1;
+  const { author } = noteChange(room, session?.userId ?? null);
+  const record = { kind: 'ydoc.update', guid, update: journal } as const; // most have no author to tell, and a spread takes long
+  return [
+    { type: 'send', to: { ydocBut: from, guid }, when: 'now', message: { type: 'ydoc.update', guid, update } },
+    { type: 'journal', record: author === undefined ? record : { ...record, author } },
+    done,
+  ];
 }
 
 /** Tells SDK clients the new hashes, some time after the changes and after their commit: this is their "saved". */

@@ -1,0 +1,24 @@
+/** What a room's shell goes by, beside its state: from the settings, and from the claim. */
+import type { RoomLimits } from './shapes.ts';
+
+/** When a room writes, sleeps and refuses; from the settings. */
+export interface RoomPolicy extends RoomLimits {
+  /** Bytes that may wait for the journal before writes are refused. */
+  readonly pendingBytesMax: number;
+  readonly snapshotAfterChanges: number;
+  readonly snapshotAfterBytes: number;
+  readonly snapshotEveryMs: number;
+  /** The time between two versions of the history that nobody asks for; 0 for none. */
+  readonly autoVersionMs: number;
+  /** How long a room without sessions stays in memory. */
+  readonly idleMs: number;
+}
+
+/** Where the room stands in the database. */
+export interface RoomGround {
+  readonly stream: number;
+  readonly epoch: number;
+  /** Version of the newest snapshot; 0 when there is none. */
+  readonly snapshotVersion: number;
+  readonly snapshotBytes: number;
+}
