@@ -8,7 +8,6 @@
 import { AppError } from '../base/errors.ts';
 import type { RequestKey } from '../base/ids.ts';
 import { versionIdOf } from './history.ts';
-import type { DecidedRequest } from './recent-requests.ts';
 import type { Command, Effect, RoomState } from './shapes.ts';
 import { decideStorageNodes, initializedText } from './storage/decide.ts';
 import { serializedNodes } from './storage/tree.ts';
@@ -39,15 +38,15 @@ interface Decided {
 
 function remember(room: RoomState, effects: Effect[], { command, request, atMs }: Decided): Effect[] {
   const { id, digest } = request;
-  const decided: DecidedRequest = { id, digest, atMs, answer: answerToKeep(command, effects) };
-  room.requests.add(decided);
+  const record = { kind: 'request', id, digest, atMs, answer: answerToKeep(command, effects) } as const;
+  room.requests.add(record);
   room.version += 1;
-  return [...effects.map(onceDurable), { type: 'journal', record: { kind: 'request', ...decided } }];
+  return [...effects.map(onceDurable), { type: 'journal', record }];
 }
 
 /** Who is told "done" may forget the request, so it must be remembered here by then. */
 function onceDurable(effect: Effect): Effect {
-  return effect.type === 'reply' ? { ...effect, when: 'durable' } : effect;
+  return effect.type === 'reply' && effect.when === 'now' ? { ...effect, when: 'durable' } : effect;
 }
 
 /** What of an answer cannot be found again in the command or in the room. */
