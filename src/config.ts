@@ -203,7 +203,7 @@ export const SETTINGS = {
     },
   ),
   SNAPSHOT_AFTER_BYTES: count(
-    'Journal bytes of a room after which its state is saved whole. Large rooms wait for more of all three: twice as much at 256 KiB, and so on.',
+    'Journal bytes of a room after which its state is saved whole. Large rooms wait for more of all three: twice as much at 256 KiB, and so on, eight times at most.',
     {
       default: MIB,
       minimum: 64 * KIB,

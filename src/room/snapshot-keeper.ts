@@ -1,6 +1,6 @@
 /**
  * Saves a room whole from time to time, so that its next owner has little to replay: after so many changes, bytes of journal, or seconds, and the
- * larger the room, the more of each: a large one costs much to encode, and a little more replay is little beside reading it.
+ * larger the room, the more of each, up to a bound: a large one costs much to encode, and a little more replay is little beside reading it.
  *
  * A snapshot is of a version that is durable, replaces older ones only, and one older stays with the journal that leads on from it: one
  * unreadable blob loses nothing.
@@ -35,6 +35,8 @@ const AGAIN_FIRST_MS = 5_000;
 const AGAIN_MS_MAX = 60_000;
 /** A room of so many bytes waits twice as long as an empty one, of twice as many three times. */
 const PATIENCE_BYTES = 256 * 1024;
+/** No room waits longer than this many times: 8 MiB of journal are the most that an owner replays, and that wait for a store that is away. */
+const PATIENCE_MAX = 8;
 
 export class SnapshotKeeper {
   readonly #deps: SnapshotKeeperDeps;
@@ -69,7 +71,7 @@ export class SnapshotKeeper {
   }
 
   get #patience(): number {
-    return 1 + Math.floor(this.#savedBytes / PATIENCE_BYTES);
+    return Math.min(PATIENCE_MAX, 1 + Math.floor(this.#savedBytes / PATIENCE_BYTES));
   }
 
   /** The one at the end, when all is durable; without it the next owner replays the journal. Never rejects. */

@@ -9,7 +9,8 @@ test('[SN17] a room whose snapshots are large is saved after more changes, more 
     [0, 1],
     [256 * 1024, 2],
     [512 * 1024, 3],
-    [9 * 1024 * 1024, 37],
+    [1_792 * 1024, 8],
+    [50 * 1024 * 1024, 8],
   ] as const) {
     const clock = manualClock();
     const room = aRoom();

@@ -33,7 +33,10 @@ export function appendQuery(entries: readonly Checked[]): Query {
   return { name: 'journal.append', text: APPEND, values: columnsOf(entries) };
 }
 
-/** The same for one entry alone, as where one room is busy: without arrays to take apart it costs Postgres a fifth less. */
+/**
+ * The same for one entry alone, as where one room is busy: without arrays to take apart it costs Postgres a fifth less. Whoever waits for the lock reads the
+ * owner's row again, and judges its epoch anew.
+ */
 function appendOneQuery({ entry, crc }: Checked): Query {
   const { stream, version, count, epoch, payload } = entry;
   return { name: 'journal.append-one', text: APPEND_ONE, values: [stream, version, count, epoch, crc, payload] };

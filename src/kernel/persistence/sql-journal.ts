@@ -38,6 +38,7 @@ const TRIM_ROWS = 5_000;
 interface Waiting {
   readonly entry: JournalEntry;
   readonly crc: number;
+  /** When it came, or the one of an earlier epoch that was under way then. */
   readonly sinceMs: number;
   readonly resolve: (outcome: AppendOutcome) => void;
   readonly reject: (error: unknown) => void;
@@ -48,7 +49,7 @@ export class SqlJournal implements Journal {
   readonly #metrics: Metrics;
   /** Not yet sent, or sent with an outcome that is still unknown; the latter stay in front. */
   #queue: Waiting[] = [];
-  /** By stream the append under way, of its last epoch; in the order in which they came. */
+  /** By stream the append under way that came last; streams in the order in which they began to wait. */
   readonly #underWay = new Map<number, Waiting>();
   readonly #delay: CommitDelay;
   /** Streams that the last batch answered and that have not come again. */

@@ -143,16 +143,16 @@ async function routed(exchange: Exchange, { plan, params }: Matched, options: Ap
     await options.authorize(principal, needs, params);
   }
   const key = keyOf(request, route, exchange.requestId);
-  const checked = plan.params(params);
+  const pathParams = plan.params(params);
   const query = plan.query(request.query);
-  const { value: body, bytes } = await plan.body(request, () => route.mustTake?.(checked));
+  const { value: body, bytes } = await plan.body(request, () => route.mustTake?.(pathParams));
   if (route.once !== undefined) exchange.effect = { key };
-  const asked = { principal, route, params: checked, query: request.query, body: bytes };
+  const asked = { principal, route, params: pathParams, query: request.query, body: bytes };
   return runOnce(route, {
     request: key === null ? null : requestKeyOf(key, asked),
     answers: options.answers,
     respond: async ({ once, afterCommit }, db) =>
-      responseOf(route.reply, await route.run({ once, afterCommit, params: checked, query, body, principal, request }, db)),
+      responseOf(route.reply, await route.run({ once, afterCommit, params: pathParams, query, body, principal, request }, db)),
   });
 }
 
