@@ -35,7 +35,7 @@ const AGAIN_FIRST_MS = 5_000;
 const AGAIN_MS_MAX = 60_000;
 /** A room of so many bytes waits twice as long as an empty one, of twice as many three times. */
 const PATIENCE_BYTES = 256 * 1024;
-/** No room waits longer than this many times: 8 MiB of journal are the most that an owner replays, and that wait for a store that is away. */
+/** No room waits longer than this many times: with the default, some 8 MiB of journal to replay, as many as wait for a store of blobs that is away. */
 const PATIENCE_MAX = 8;
 
 export class SnapshotKeeper {
