@@ -5,9 +5,10 @@
  */
 import { bench, describe } from 'vitest';
 import * as Y from 'yjs';
+import { asSessionId } from '../../src/base/ids.ts';
 import { acceptUpdate, decodeYdoc, emptyYdoc, missingFor, snapshotHash, stateVector } from '../../src/room/ydoc/ydoc.ts';
 
-const from = { session: 'session', isLive: () => true };
+const from = { session: asSessionId('session'), live: { has: () => true } };
 
 /** Mostly typing, now and then at another place, one keystroke in thirteen a deletion. */
 function typingSession(keystrokes: number): Uint8Array[] {

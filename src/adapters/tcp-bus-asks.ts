@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import { ERRORS, type Facts } from '../base/error-table.ts';
 import { AppError, type ErrorCode } from '../base/errors.ts';
+import { PassingMap } from '../base/passing.ts';
 
 interface OpenAsk {
   isSent: boolean;
@@ -12,7 +13,7 @@ interface OpenAsk {
 
 export class OpenAsks {
   readonly #clock: Clock;
-  readonly #open = new Map<number, OpenAsk>();
+  readonly #open = new PassingMap<number, OpenAsk>();
   #begun = 0;
 
   constructor(clock: Clock) {
@@ -70,7 +71,7 @@ export class OpenAsks {
   }
 
   failAll(): void {
-    for (const id of [...this.#open.keys()]) this.fail(id);
+    for (const id of this.#open.keys()) this.fail(id);
   }
 
   #end(id: number): OpenAsk | undefined {

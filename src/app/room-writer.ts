@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { RoomId } from '../base/ids.ts';
+import { PassingMap } from '../base/passing.ts';
 import {
   changeRoom,
   type Found,
@@ -43,7 +44,7 @@ export class RoomWriter implements RoomWrites {
   readonly #changes: Gathered<Wanted, Outcome>;
   readonly #makings: Gathered<NewRoom, Found>;
   /** Oldest first. */
-  readonly #left = new Map<RoomId, { readonly room: StampedRoom; readonly untilMs: number }>();
+  readonly #left = new PassingMap<RoomId, { readonly room: StampedRoom; readonly untilMs: number }>();
 
   constructor(deps: RoomWriterDeps) {
     this.#deps = deps;
@@ -122,7 +123,7 @@ export class RoomWriter implements RoomWrites {
 
   #leave(room: StampedRoom): void {
     this.#left.set(room.id, { room, untilMs: this.#deps.clock.monotonicMs() + LEFT_MS });
-    if (this.#left.size > LEFT_MAX) this.#left.delete(this.#left.keys().next().value!);
+    if (this.#left.size > LEFT_MAX) this.#left.delete(this.#left.first()![0]);
   }
 
   /** Somebody else wrote to the room meanwhile, or holds it: then only those who want this one room wait for it, or are refused. */

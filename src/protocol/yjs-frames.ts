@@ -41,20 +41,25 @@ const AWARENESS_STATES_MAX = 100;
 
 /** @throws AppError FRAME_INVALID */
 export function decodeYjsFrame(frame: Uint8Array): YjsClientFrame {
-  return guarded(() => {
-    const decoder = decoding.createDecoder(frame);
-    const type = decoding.readVarUint(decoder);
-    switch (type) {
-      case SYNC:
-        return decodeSync(decoder);
-      case AWARENESS:
-        return { type: 'awareness', update: decoding.readVarUint8Array(decoder) };
-      case QUERY_AWARENESS:
-        return { type: 'query-awareness' };
-      default:
-        throw new AppError('FRAME_INVALID', { reason: `message type ${type} is not known` });
-    }
-  });
+  try {
+    return decodeFrame(decoding.createDecoder(frame));
+  } catch (error) {
+    throw asRefusal(error);
+  }
+}
+
+function decodeFrame(decoder: decoding.Decoder): YjsClientFrame {
+  const type = decoding.readVarUint(decoder);
+  switch (type) {
+    case SYNC:
+      return decodeSync(decoder);
+    case AWARENESS:
+      return { type: 'awareness', update: decoding.readVarUint8Array(decoder) };
+    case QUERY_AWARENESS:
+      return { type: 'query-awareness' };
+    default:
+      throw new AppError('FRAME_INVALID', { reason: `message type ${type} is not known` });
+  }
 }
 
 function decodeSync(decoder: decoding.Decoder): YjsClientFrame {
@@ -67,23 +72,28 @@ function decodeSync(decoder: decoding.Decoder): YjsClientFrame {
 
 /** @throws AppError FRAME_INVALID */
 export function decodeAwareness(update: Uint8Array): AwarenessState[] {
-  return guarded(() => {
-    const decoder = decoding.createDecoder(update);
-    const count = decoding.readVarUint(decoder);
-    if (count > AWARENESS_STATES_MAX)
-      throw new AppError('FRAME_INVALID', { reason: `more than ${AWARENESS_STATES_MAX} awareness states` });
-    const states: AwarenessState[] = [];
-    for (let index = 0; index < count; index += 1) {
-      const clientId = decoding.readVarUint(decoder);
-      const clock = decoding.readVarUint(decoder);
-      const state = parseBoundedJson(decoding.readVarString(decoder));
-      if (state !== null && !isJsonObject(state))
-        throw new AppError('FRAME_INVALID', { reason: 'an awareness state is neither an object nor null' });
-      states.push({ clientId, clock, state });
-    }
-    if (decoding.hasContent(decoder)) throw new AppError('FRAME_INVALID', { reason: 'bytes after the last awareness state' });
-    return states;
-  });
+  try {
+    return decodeStates(decoding.createDecoder(update));
+  } catch (error) {
+    throw asRefusal(error);
+  }
+}
+
+function decodeStates(decoder: decoding.Decoder): AwarenessState[] {
+  const count = decoding.readVarUint(decoder);
+  if (count > AWARENESS_STATES_MAX)
+    throw new AppError('FRAME_INVALID', { reason: `more than ${AWARENESS_STATES_MAX} awareness states` });
+  const states: AwarenessState[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const clientId = decoding.readVarUint(decoder);
+    const clock = decoding.readVarUint(decoder);
+    const state = parseBoundedJson(decoding.readVarString(decoder));
+    if (state !== null && !isJsonObject(state))
+      throw new AppError('FRAME_INVALID', { reason: 'an awareness state is neither an object nor null' });
+    states.push({ clientId, clock, state });
+  }
+  if (decoding.hasContent(decoder)) throw new AppError('FRAME_INVALID', { reason: 'bytes after the last awareness state' });
+  return states;
 }
 
 /** The client whose state the message tells, when it tells of one only; its state is not looked at. Null for any other bytes. */
@@ -157,11 +167,7 @@ function frameOf(head: readonly number[], body: Uint8Array): Uint8Array {
 }
 
 /** lib0 and JSON throw their own errors on short or wrong input; to us each is one refused frame. */
-function guarded<Result>(decode: () => Result): Result {
-  try {
-    return decode();
-  } catch (error) {
-    if (error instanceof AppError) throw error;
-    throw new AppError('FRAME_INVALID', { reason: error instanceof Error ? error.message : String(error) });
-  }
+function asRefusal(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  return new AppError('FRAME_INVALID', { reason: error instanceof Error ? error.message : String(error) });
 }

@@ -2,12 +2,14 @@
  * Audience → frames: who gets which messages, each encoded once per client kind, all of one turn of the event loop in one frame.
  *
  * Cursors wait a moment for each other. The first leaves at the end of its turn; what comes within the next 5 ms leaves together, so that a room full of
- * people who move sends two hundred frames a second to each, and not a thousand. Anything else leaves at the end of its turn and takes along what waits.
+ * people who move sends two hundred frames a second to each, and not a thousand. Anything else leaves at the end of its turn and takes along what waits;
+ * where people type now and then, at once.
  *
  * It knows sessions and messages, not sockets: what it makes goes to `deliver` as one frame and the sessions it is for, so that a
  * frame for another worker crosses the bus once. Who hears a message is settled by the decision it came from: a session that
  * joined, or began to follow, in a later one does not get it, however long the message waited for the journal (protocol 4.4).
  */
+import type { Clock } from '../base/clock.ts';
 import type { SessionId } from '../base/ids.ts';
 import { withOneMore } from '../base/small.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
@@ -23,10 +25,8 @@ import {
   standsAlone,
 } from '../protocol/server-messages.ts';
 import { awarenessFrame, joinAwareness } from '../protocol/yjs-frames.ts';
+import type { SessionSink } from './remote-sessions.ts';
 import type { Audience, RoomState, Session } from './shapes.ts';
-
-/** Hands `frame` to every one of `sessions`; those that are gone are skipped. */
-export type Deliver = (sessions: readonly SessionId[], frames: readonly OutFrame[]) => void;
 
 interface Waiting {
   /** Its place among all that wait. */
@@ -45,14 +45,17 @@ const TURN_BYTES_MAX = 16 * 1024 * 1024;
 
 /** From cursors to the next: far below what anybody sees, and a fifth of the frames where fifty people move. */
 const CURSORS_EVERY_MS = 5;
+/** Typing that comes alone, so long after what left last, does not wait for the end of its turn: nothing would join it. */
+const CALM_MS = 1;
 /** So many messages wait no longer than their turn. */
 const WAITING_MAX = 1_000;
 
 export interface FanoutDeps {
   readonly room: RoomState;
-  readonly deliver: Deliver;
-  readonly soon: (task: () => void) => void;
-  readonly after: (delayMs: number, task: () => void) => void;
+  readonly sessions: Pick<SessionSink, 'deliver'>;
+  readonly clock: Pick<Clock, 'soon' | 'after' | 'monotonicMs'>;
+  /** Runs what has nobody to throw at. */
+  readonly guarded: (task: () => void) => void;
 }
 
 export class Fanout {
@@ -63,6 +66,11 @@ export class Fanout {
   #leavesSoon = false;
   /** Cursors have left a moment ago: the next leave when that is over. */
   #isPausing = false;
+  /** Whether several messages left together the last time. */
+  #hadCompany = false;
+  #leftAtMs = Number.NEGATIVE_INFINITY;
+  /** What is done when a turn ends, made once: a room that speaks does it in every turn. */
+  #leave: (() => void) | null = null;
 
   constructor(deps: FanoutDeps) {
     this.#deps = deps;
@@ -73,24 +81,34 @@ export class Fanout {
     const at = this.#waiting?.length ?? 0;
     this.#waiting = withOneMore(this.#waiting, { at, to, message, decision, text: null, bytes: null });
     this.#waitingBytes += bytes;
-    if (this.#waitingBytes > TURN_BYTES_MAX) this.flush();
+    if (this.#waitingBytes > TURN_BYTES_MAX || (message.type === 'ydoc.update' && this.#isCalm)) this.flush();
     else if (!isCursor(message) || this.#waiting.length >= WAITING_MAX) this.#flushSoon();
     else if (!this.#isPausing) this.#flushAndPause();
+  }
+
+  get #isCalm(): boolean {
+    return !this.#hadCompany && this.#deps.clock.monotonicMs() - this.#leftAtMs >= CALM_MS;
   }
 
   #flushSoon(): void {
     if (this.#leavesSoon) return;
     this.#leavesSoon = true;
-    this.#deps.soon(() => this.flush());
+    this.#leave ??= this.#guarded(() => this.flush());
+    this.#deps.clock.soon(this.#leave);
   }
 
   #flushAndPause(): void {
     this.#isPausing = true;
     this.#flushSoon();
-    this.#deps.after(CURSORS_EVERY_MS, () => {
+    const resume = this.#guarded(() => {
       this.#isPausing = false;
       if (this.#waiting !== null) this.#flushAndPause();
     });
+    this.#deps.clock.after(CURSORS_EVERY_MS, resume);
+  }
+
+  #guarded(task: () => void): () => void {
+    return () => this.#deps.guarded(task);
   }
 
   /** Sends what waits; called early where order against a close matters. */
@@ -100,34 +118,38 @@ export class Fanout {
     if (waiting === null) return;
     this.#waiting = null;
     this.#waitingBytes = 0;
-    for (const [kind, framesOf] of DIALECTS) {
-      const told = toldTo(kind, waiting);
-      if (told.length === 1) this.#sendOne(kind, told[0]!, framesOf);
-      else if (told.length > 1) this.#sendAll(kind, told, framesOf);
-    }
+    this.#hadCompany = waiting.length > 1;
+    this.#leftAtMs = this.#deps.clock.monotonicMs();
+    if (waiting.length === 1) this.#sendOne(waiting[0]!);
+    else for (const kind of KINDS) this.#sendAll(kind, waiting);
   }
 
-  /** As most turns of most rooms are: there is nothing to gather. */
-  #sendOne(kind: ClientKind, one: Waiting, framesOf: FramesOf): void {
-    let heard: SessionId[] | null = null;
+  /** As most turns of most rooms are: there is nothing to gather, and one look at the sessions finds both kinds. */
+  #sendOne(one: Waiting): void {
+    let sdk: SessionId[] | null = null;
+    let yjs: SessionId[] | null = null;
     for (const session of 'only' in one.to ? sessionsOf(this.#deps.room, one.to.only) : this.#deps.room.sessions.values()) {
-      if (session.kind === kind && hears(session, one)) heard = withOneMore(heard, session.id);
+      if (!hears(session, one)) continue;
+      if (session.kind === 'sdk') sdk = withOneMore(sdk, session.id);
+      else yjs = withOneMore(yjs, session.id);
     }
-    if (heard !== null) this.#deps.deliver(heard, withAnswers(framesOf([one]), 'only' in one.to ? [one] : NONE));
+    if (sdk !== null) this.#deliverOne('sdk', sdk, one);
+    if (yjs !== null) this.#deliverOne('yjs', yjs, one);
   }
 
-  #sendAll(kind: ClientKind, waiting: readonly Waiting[], framesOf: FramesOf): void {
-    for (const { heard, own, sessions } of groupByMessages(this.#deps.room.sessions, kind, waiting))
-      this.#deps.deliver(sessions, withAnswers(framesOf(heard), own));
+  #deliverOne(kind: ClientKind, sessions: readonly SessionId[], one: Waiting): void {
+    if (!isReadBy(kind, one.message)) return;
+    this.#deps.sessions.deliver(sessions, withAnswers(FRAMES_OF[kind]([one]), 'only' in one.to ? [one] : NONE));
+  }
+
+  #sendAll(kind: ClientKind, waiting: readonly Waiting[]): void {
+    const told = waiting.filter(({ message }) => isReadBy(kind, message));
+    for (const { heard, own, sessions } of groupByMessages(this.#deps.room.sessions, kind, told))
+      this.#deps.sessions.deliver(sessions, withAnswers(FRAMES_OF[kind](heard), own));
   }
 }
 
 const NONE: readonly Waiting[] = [];
-
-function toldTo(kind: ClientKind, waiting: readonly Waiting[]): readonly Waiting[] {
-  if (waiting.length > 1) return waiting.filter(({ message }) => isReadBy(kind, message));
-  return isReadBy(kind, waiting[0]!.message) ? waiting : NONE;
-}
 
 function sessionsOf({ sessions }: RoomState, id: SessionId): Session[] {
   const session = sessions.get(id);
@@ -226,13 +248,10 @@ function hears(session: Session, { to, decision }: Waiting): boolean {
   return to.ydocBut !== session.id && session.ydocs.has(to.guid);
 }
 
-/** How clients of one kind are spoken to; all of `told` is for such. */
-type FramesOf = (told: readonly Waiting[]) => OutFrame[];
+const KINDS: readonly ClientKind[] = ['sdk', 'yjs'];
 
-const DIALECTS: readonly (readonly [ClientKind, FramesOf])[] = [
-  ['sdk', sdkFrames],
-  ['yjs', yjsFrames],
-];
+/** How clients of each kind are spoken to; all of `told` is for such. */
+const FRAMES_OF: Readonly<Record<ClientKind, (told: readonly Waiting[]) => OutFrame[]>> = { sdk: sdkFrames, yjs: yjsFrames };
 
 function sdkFrames(told: readonly Waiting[]): OutFrame[] {
   const frames: OutFrame[] = [];

@@ -7,7 +7,7 @@ import { concat } from '../base/binary.ts';
 import type { Clock } from '../base/clock.ts';
 import { withOneMore } from '../base/small.ts';
 import { CommitDelay } from '../kernel/persistence/commit-delay.ts';
-import type { AppendOutcome, Journal, JournalEntry } from '../kernel/persistence/journal.ts';
+import type { Appender, AppendOutcome, Journal, JournalEntry } from '../kernel/persistence/journal.ts';
 import type { Beat } from './beat.ts';
 
 export interface PendingDeps {
@@ -25,13 +25,17 @@ export interface PendingDeps {
 /** So much is appended at once, whether somebody waits for it or not. */
 const UNAWAITED_BYTES_MAX = 64 * 1024;
 
-export class Pending {
+export class Pending implements Appender {
   readonly #deps: PendingDeps;
   readonly #delay: CommitDelay;
   #records: Uint8Array[] | null = null;
   #bytes = 0;
   #isAppending = false;
+  /** Whether somebody waited for what is under way when it began. */
+  #wasAwaited = false;
   #isAtBeat = false;
+  /** Made once: where people type it is handed in ten times a second. */
+  #onBeat: (() => void) | null = null;
 
   constructor(deps: PendingDeps) {
     this.#deps = deps;
@@ -67,24 +71,25 @@ export class Pending {
     if (this.#isAppending || records === null) return;
     const place = this.#deps.place();
     if (place === null) return;
-    const isAwaited = this.#deps.isAwaited();
     const { stream, epoch, version } = place;
     const entry = { stream, epoch, version, count: records.length, payload: concat(records) };
     this.#records = null;
     this.#isAppending = true;
+    this.#wasAwaited = this.#deps.isAwaited();
     this.#delay.stop();
-    this.#deps.journal.append(entry).then(
-      (outcome) => {
-        this.#isAppending = false;
-        this.#bytes -= entry.payload.length;
-        if (isAwaited) this.#delay.answered(entry.count, this.#records?.length ?? 0);
-        this.#deps.onAppended(entry, outcome);
-      },
-      (error: unknown) => {
-        this.#isAppending = false;
-        this.#deps.onFailed(error);
-      },
-    );
+    this.#deps.journal.append(entry, this);
+  }
+
+  appended(entry: JournalEntry, outcome: AppendOutcome): void {
+    this.#isAppending = false;
+    this.#bytes -= entry.payload.length;
+    if (this.#wasAwaited) this.#delay.answered(entry.count, this.#records?.length ?? 0);
+    this.#deps.onAppended(entry, outcome);
+  }
+
+  notAppended(_: JournalEntry, error: unknown): void {
+    this.#isAppending = false;
+    this.#deps.onFailed(error);
   }
 
   #appendTogether(): void {
@@ -94,9 +99,10 @@ export class Pending {
   #appendAtBeat(): void {
     if (this.#isAtBeat) return;
     this.#isAtBeat = true;
-    this.#deps.beat.next(() => {
+    this.#onBeat ??= () => {
       this.#isAtBeat = false;
       this.append();
-    });
+    };
+    this.#deps.beat.next(this.#onBeat);
   }
 }

@@ -107,9 +107,7 @@ export class RoomActor implements Actor<Command> {
         this.#lose('append failed');
       },
     });
-    const soon = (task: () => void): void => deps.clock.soon(() => this.#guarded(task));
-    const after = (delayMs: number, task: () => void): void => void deps.clock.after(delayMs, () => this.#guarded(task));
-    this.#fanout = new Fanout({ room, deliver: (sessions, frames) => deps.sessions.deliver(sessions, frames), soon, after });
+    this.#fanout = new Fanout({ room, clock: deps.clock, sessions: deps.sessions, guarded: (task) => this.#guarded(task) });
     this.#lastBusyMs = deps.clock.nowMs();
     const whenDurable = (gated: Gated): void => this.#when('durable', room.version, gated);
     const { clock, log, policy, snapshots, journal, keepVersion } = deps;
@@ -257,7 +255,11 @@ export class RoomActor implements Actor<Command> {
   #perform(effects: readonly Effect[], answer: Answer | null): void {
     for (const effect of effects) if (effect.type === 'journal') this.#pending.add(encodeRecord(effect.record));
     this.#watch.decided(effects);
-    this.#guarded(() => this.#tell(effects, answer));
+    try {
+      this.#tell(effects, answer);
+    } catch (error) {
+      this.#break(error);
+    }
     this.#pending.appendInTime();
     if (this.#isLost) answer?.reject(new AppError('ROOM_MOVED')); // unless it has been answered
     if (this.#room.unsettled.size > 0) this.#settleLater();
@@ -346,14 +348,19 @@ export class RoomActor implements Actor<Command> {
     this.#loseSessions([...this.#room.sessions.keys()]);
   }
 
-  /** Runs what has nobody to throw at. An error in it is a bug of ours: it costs this room its memory, not the worker its life. */
+  /** Runs what has nobody to throw at. */
   #guarded(task: () => void): void {
     try {
       task();
     } catch (error) {
-      this.#deps.log.error({ err: error, roomId: this.#room.id }, 'room broken');
-      this.#lose('broken');
+      this.#break(error);
     }
+  }
+
+  /** The error is a bug of ours: it costs this room its memory, not the worker its life. */
+  #break(error: unknown): void {
+    this.#deps.log.error({ err: error, roomId: this.#room.id }, 'room broken');
+    this.#lose('broken');
   }
 
   #settleLater(): void {

@@ -9,6 +9,7 @@ import { silentLog } from '../../src/base/observe.ts';
 import { migrate } from '../../src/kernel/persistence/migrate.ts';
 import { type Sql, SqlError, sql } from '../../src/kernel/persistence/sql.ts';
 import { SqlJournal } from '../../src/kernel/persistence/sql-journal.ts';
+import { append } from '../support/appends.ts';
 import { aDataDir, fillDataDir } from '../support/postgres.ts';
 import { anEntry, aStream } from '../support/streams.ts';
 
@@ -137,12 +138,12 @@ test('[JO9] an append waits for a database that restarts, and idle connections t
   const db = open();
   const journal = new SqlJournal({ db, clock: systemClock, log: silentLog });
   const stream = await aStream(db);
-  expect(await journal.append(anEntry(stream, 1))).toBe('committed');
+  expect(await append(journal, anEntry(stream, 1))).toBe('committed');
   await postgres.stop();
-  const waiting = journal.append(anEntry(stream, 2));
+  const waiting = append(journal, anEntry(stream, 2));
   await expect(db.query(backend)).rejects.toMatchObject(unavailable);
   postgres = await startPostgres();
   expect(await waiting).toBe('committed');
-  expect(await journal.append(anEntry(stream, 3))).toBe('committed');
+  expect(await append(journal, anEntry(stream, 3))).toBe('committed');
   expect((await journal.readAfter(stream, 0)).map(({ version }) => version)).toEqual([1, 2, 3]);
 });

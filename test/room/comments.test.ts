@@ -24,9 +24,9 @@ test('[CM60] what happens to a thread is told to those in the room who may read 
   const heard: string[] = [];
   const fanout = new Fanout({
     room,
-    soon: clock.soon,
-    after: clock.after,
-    deliver: (sessions, frames) => frames.length > 0 && heard.push(...sessions),
+    clock,
+    guarded: (task) => task(),
+    sessions: { deliver: (sessions, frames) => void (frames.length > 0 && heard.push(...sessions)) },
   });
   const hearers = (visibility: 'public' | 'private'): string[] => {
     const effects = say(room, tell(visibility));

@@ -12,9 +12,9 @@ function fanoutOf(room: RoomState) {
   const delivered: { to: readonly string[]; frames: readonly OutFrame[] }[] = [];
   const fanout = new Fanout({
     room,
-    soon: clock.soon,
-    after: clock.after,
-    deliver: (to, frames) => delivered.push({ to, frames }),
+    clock,
+    guarded: (task) => task(),
+    sessions: { deliver: (to, frames) => void delivered.push({ to, frames }) },
   });
   /** What each session got since the last call, as texts. */
   const turn = (): Record<string, string[]> => {
@@ -186,4 +186,31 @@ test('[FO11] what nobody in a room can read is not encoded for them, and a kind 
   ];
   expect(all.filter((message) => isReadBy('sdk', message))).toEqual(all.filter((message) => encodeForSdk(message) !== null));
   expect(all.filter((message) => isReadBy('yjs', message))).toEqual(all.filter((message) => encodeForYjs(message) !== null));
+});
+
+test('[FO12] typing that comes alone leaves at once and takes along what waits; in company, and right after something left, with its turn', () => {
+  const room = aRoom('ann', 'bob');
+  for (const name of ['ann', 'bob']) say(room, { type: 'ydoc.fetch', from: id(name), guid: '', vector: Uint8Array.of(0) });
+  const { fanout, clock, delivered } = fanoutOf(room);
+  const type = () =>
+    fanout.send({ ydocBut: id('ann'), guid: '' }, { type: 'ydoc.update', guid: '', update: Uint8Array.of(0, 0) }, 99);
+  const left = () => delivered.splice(0).map(({ to, frames }) => [to.join(), JSON.parse(String(frames[0]!.data)).length ?? 1]);
+  fanout.send({ only: id('bob') }, event(1), 99);
+  type();
+  expect(left()).toEqual([['bob', 2]]);
+  type();
+  type();
+  expect(left()).toEqual([]); // something left a moment ago
+  clock.turn();
+  expect(left()).toEqual([['bob', 2]]);
+  clock.advance(1);
+  type(); // the last time there was company
+  expect(left()).toEqual([]);
+  clock.turn();
+  expect(left()).toEqual([['bob', 1]]);
+  clock.advance(1);
+  type();
+  expect(left()).toEqual([['bob', 1]]);
+  clock.turn();
+  expect(left()).toEqual([]);
 });

@@ -40,15 +40,14 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
     clock,
     beat: new Beat(clock),
     journal: {
-      append: (entry) =>
-        new Promise((resolve) => {
-          const answer = (outcome: AppendOutcome): void => {
-            if (outcome === 'committed') entries.push(entry);
-            resolve(outcome);
-          };
-          if (journal.isHeld) held.push({ entry, answer });
-          else answer('committed');
-        }),
+      append: (entry, appender) => {
+        const answer = (outcome: AppendOutcome): void => {
+          if (outcome === 'committed') entries.push(entry);
+          appender.appended(entry, outcome);
+        };
+        if (journal.isHeld) held.push({ entry, answer });
+        else answer('committed');
+      },
       readAfter: async (_, version) => entries.filter((entry) => entry.version > version),
       trim: async () => undefined,
     },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
-import type { JournalEntry } from '../../src/kernel/persistence/journal.ts';
+import type { Journal, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { encodeRecord, type JournalRecord } from '../../src/room/journal-record.ts';
@@ -15,6 +15,8 @@ import { manualClock } from '../support/manual-clock.ts';
 
 const ROOM = asRoomId('room');
 
+const commit: Journal['append'] = (entry, appender) => appender.appended(entry, 'committed');
+
 function stored(over: {
   claim?: Claim | Refusal;
   snapshot?: Snapshot | null;
@@ -26,7 +28,7 @@ function stored(over: {
   return {
     clock: manualClock(),
     beat: new Beat(manualClock()),
-    journal: { append: async () => 'committed' as const, readAfter: async () => entries, trim: async () => undefined },
+    journal: { append: commit, readAfter: async () => entries, trim: async () => undefined },
     snapshots: { load: async () => snapshot, save: async () => 'saved' as const },
     ownership: { incarnation: asIncarnation('w'), claim: async () => claim, release: async () => undefined },
     sessions: { deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },

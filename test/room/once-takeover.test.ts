@@ -29,10 +29,10 @@ function aDatabase() {
     clock: manualClock(),
     beat: new Beat(manualClock()),
     journal: {
-      append: (entry) =>
-        new Promise((resolve, reject) =>
-          appends.push({ entry, answer: resolve, fail: () => reject(new Error('the connection broke')) }),
-        ),
+      append: (entry, appender) => {
+        const answer = (outcome: AppendOutcome): void => appender.appended(entry, outcome);
+        appends.push({ entry, answer, fail: () => appender.notAppended(entry, new Error('the connection broke')) });
+      },
       readAfter: async (_, version) => entries.filter((entry) => entry.version > version),
       trim: async () => undefined,
     },

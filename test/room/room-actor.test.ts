@@ -36,7 +36,10 @@ function anActor(policy: Partial<RoomPolicy> = {}) {
       clock,
       beat: new Beat(clock),
       journal: {
-        append: (entry) => new Promise((resolve, reject) => appends.push({ entry, answer: resolve, fail: reject })),
+        append: (entry, appender) => {
+          const answer = (outcome: AppendOutcome): void => appender.appended(entry, outcome);
+          appends.push({ entry, answer, fail: (error) => appender.notAppended(entry, error) });
+        },
         readAfter: async () => [],
         trim: async (_, version) => void trims.push(version),
       },

@@ -21,14 +21,20 @@ export interface JournalEntry {
 /** `committed`: durable. `fenced`: another epoch rules this stream; nothing of the entry was written. */
 export type AppendOutcome = 'committed' | 'fenced';
 
+/** Whoever appends, told once what became of the entry; a promise and its callbacks would be a tenth of what a keystroke allocates. It must not throw. */
+export interface Appender {
+  appended(entry: JournalEntry, outcome: AppendOutcome): void;
+  /** It is not known whether it was written, or, with ROOM_OVERLOADED and SERVER_STOPPING, it was not. */
+  notAppended(entry: JournalEntry, error: unknown): void;
+}
+
 export interface Journal {
   /**
-   * Makes the entry durable; resolves when its commit is known. Entries of one stream must be appended in version order, and the
-   * next only after the one before has resolved, unless a new epoch began. While the database is away the promise waits: an unknown outcome is
-   * retried with the same rows until it is known, never guessed.
-   * @throws AppError ROOM_OVERLOADED when too many bytes wait already; nothing of the entry was written.
+   * Makes the entry durable, and tells the appender when its commit is known, perhaps before this returns. Entries of one stream must be appended in
+   * version order, and the next only when the one before is known, unless a new epoch began. While the database is away the appender waits: an unknown
+   * outcome is retried with the same rows until it is known, never guessed. With ROOM_OVERLOADED too many bytes wait already.
    */
-  append(entry: JournalEntry): Promise<AppendOutcome>;
+  append(entry: JournalEntry, appender: Appender): void;
   /**
    * The entries of a stream whose version is greater than `version`, oldest first. The first may begin before `version`, when a snapshot fell inside
    * it: its first `version - (entry.version - entry.count)` changes are in the snapshot already.

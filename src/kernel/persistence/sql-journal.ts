@@ -9,8 +9,9 @@ import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import { type Metrics, noMetrics } from '../../base/metrics.ts';
 import type { Log } from '../../base/observe.ts';
+import { PassingMap } from '../../base/passing.ts';
 import { CommitDelay } from './commit-delay.ts';
-import type { AppendOutcome, Journal, JournalEntry } from './journal.ts';
+import type { Appender, Journal, JournalEntry } from './journal.ts';
 import { appendQuery, appendWithoutWaitingQuery, entryCrc, foundQuery, readQuery, trimQuery } from './journal-queries.ts';
 import type { Sql } from './sql.ts';
 
@@ -34,14 +35,13 @@ const READ_ROWS = 2_000;
 /** One statement deletes so many rows: about 10 ms, during which it holds nobody up. */
 const TRIM_ROWS = 5_000;
 
-/** An entry on its way, with the two ends of its promise. */
+/** An entry on its way, and who is told what becomes of it. */
 interface Waiting {
   readonly entry: JournalEntry;
   readonly crc: number;
   /** When it came, or the one of an earlier epoch that was under way then. */
   readonly sinceMs: number;
-  readonly resolve: (outcome: AppendOutcome) => void;
-  readonly reject: (error: unknown) => void;
+  readonly appender: Appender;
 }
 
 export class SqlJournal implements Journal {
@@ -50,7 +50,7 @@ export class SqlJournal implements Journal {
   /** Not yet sent, or sent with an outcome that is still unknown; the latter stay in front. */
   #queue: Waiting[] = [];
   /** By stream the append under way that came last; streams in the order in which they began to wait. */
-  readonly #underWay = new Map<number, Waiting>();
+  readonly #underWay = new PassingMap<number, Waiting>();
   readonly #delay: CommitDelay;
   /** Streams that the last batch answered and that have not come again. */
   #answered = new Set<number>();
@@ -69,27 +69,33 @@ export class SqlJournal implements Journal {
     this.#delay = new CommitDelay({ clock: deps.clock, begin: () => this.#wake() });
   }
 
-  append(entry: JournalEntry): Promise<AppendOutcome> {
-    return new Promise((resolve, reject) => {
-      if (this.#isClosed) throw new AppError('SERVER_STOPPING');
-      // Out of order they could leave a gap. Only an actor that was dropped and claimed again may overtake itself, under its new epoch.
-      const before = this.#underWay.get(entry.stream);
-      if (before?.entry.epoch === entry.epoch) throw new Error(`stream ${entry.stream} has an append under way already`);
-      if (this.#pendingBytes + entry.payload.length > PENDING_BYTES_MAX) throw new AppError('ROOM_OVERLOADED');
-      const sinceMs = before?.sinceMs ?? this.#deps.clock.monotonicMs();
-      const waiting: Waiting = { entry, crc: entryCrc(entry), sinceMs, resolve, reject };
-      this.#underWay.set(entry.stream, waiting);
-      this.#pendingBytes += entry.payload.length;
-      this.#queue.push(waiting);
-      if (this.#answered.delete(entry.stream)) this.#delay.came();
-      this.#wake();
-    });
+  append(entry: JournalEntry, appender: Appender): void {
+    const before = this.#underWay.get(entry.stream);
+    const refusal = this.#refusalOf(entry, before);
+    if (refusal !== null) {
+      appender.notAppended(entry, refusal);
+      return;
+    }
+    const sinceMs = before?.sinceMs ?? this.#deps.clock.monotonicMs();
+    const waiting: Waiting = { entry, crc: entryCrc(entry), sinceMs, appender };
+    this.#underWay.set(entry.stream, waiting);
+    this.#pendingBytes += entry.payload.length;
+    this.#queue.push(waiting);
+    if (this.#answered.delete(entry.stream)) this.#delay.came();
+    this.#wake();
+  }
+
+  #refusalOf(entry: JournalEntry, before: Waiting | undefined): Error | null {
+    if (this.#isClosed) return new AppError('SERVER_STOPPING');
+    // Out of order they could leave a gap. Only an actor that was dropped and claimed again may overtake itself, under its new epoch.
+    if (before?.entry.epoch === entry.epoch) return new Error(`stream ${entry.stream} has an append under way already`);
+    return this.#pendingBytes + entry.payload.length > PENDING_BYTES_MAX ? new AppError('ROOM_OVERLOADED') : null;
   }
 
   /** How long the oldest entry waits for its commit; 0 when none does. */
   get oldestMs(): number {
-    const [first] = this.#underWay.values(); // in the order in which they came
-    return first === undefined ? 0 : this.#deps.clock.monotonicMs() - first.sinceMs;
+    const first = this.#underWay.first();
+    return first === undefined ? 0 : this.#deps.clock.monotonicMs() - first[1].sinceMs;
   }
 
   async readAfter(stream: number, version: number): Promise<JournalEntry[]> {
@@ -148,7 +154,7 @@ export class SqlJournal implements Journal {
   }
 
   #giveUp(): void {
-    for (const waiting of [...this.#queue.splice(0), ...this.#held]) this.#settle(waiting, new AppError('DATABASE_UNAVAILABLE'));
+    for (const waiting of [...this.#queue.splice(0), ...this.#held]) this.#lost(waiting, new AppError('DATABASE_UNAVAILABLE'));
   }
 
   /** The oldest entries, one per stream, because rows are told apart by their stream. */
@@ -210,7 +216,7 @@ export class SqlJournal implements Journal {
       const isMine = row?.crc === crc && row.epoch === entry.epoch && row.count === entry.count;
       const isRuled = row?.ownerEpoch === entry.epoch; // no row: the actor was deleted
       if (isMine) this.#committed([waiting]);
-      else if (!isRuled) this.#settle(waiting, 'fenced');
+      else if (!isRuled) this.#fenced(waiting);
       else if (row.crc === null) this.#hold(waiting);
       else this.#forked(waiting);
     }
@@ -218,14 +224,19 @@ export class SqlJournal implements Journal {
 
   #committed(entries: readonly Waiting[]): void {
     this.#metrics.count('atrium_journal_appends_total', 'committed', entries.length);
-    for (const waiting of entries) this.#settle(waiting, 'committed');
+    for (const waiting of entries) this.#tell(waiting, 'committed');
+  }
+
+  #fenced(waiting: Waiting): void {
+    this.#metrics.count('atrium_journal_appends_total', 'fenced');
+    this.#tell(waiting, 'fenced');
   }
 
   /** The actor's memory has left the path of what is durable: it must be read again. */
   #forked(waiting: Waiting): void {
     const { stream, version, epoch } = waiting.entry;
     this.#deps.log.error({ stream, version, epoch }, 'journal holds another entry of this version');
-    this.#settle(waiting, 'fenced');
+    this.#fenced(waiting);
   }
 
   /** Its actor's row is locked by a stranger: tries this entry again later while the others go on. */
@@ -247,7 +258,7 @@ export class SqlJournal implements Journal {
     }
     if (batch.length === 1) {
       this.#deps.log.error({ err: error, stream: batch[0]!.entry.stream }, 'append refused');
-      this.#settle(batch[0]!, error);
+      this.#lost(batch[0]!, error);
       return [];
     }
     const unknown: Waiting[] = []; // one of them is at fault; only that one pays
@@ -255,14 +266,23 @@ export class SqlJournal implements Journal {
     return unknown;
   }
 
-  #settle(waiting: Waiting, outcome: unknown): void {
-    const { entry, resolve, reject } = waiting;
+  #lost(waiting: Waiting, error: unknown): void {
+    this.#metrics.count('atrium_journal_appends_total', 'failed');
+    this.#tell(waiting, error);
+  }
+
+  /** Told last, because whoever is told may append the next; and what one of them throws is no fault of the others, nor of the database. */
+  #tell(waiting: Waiting, outcome: unknown): void {
+    const { entry, appender } = waiting;
     this.#held.delete(waiting);
     if (this.#underWay.get(entry.stream) === waiting) this.#underWay.delete(entry.stream);
     this.#pendingBytes -= entry.payload.length;
-    if (outcome !== 'committed') this.#metrics.count('atrium_journal_appends_total', outcome === 'fenced' ? outcome : 'failed');
-    if (outcome === 'committed' || outcome === 'fenced') resolve(outcome);
-    else reject(outcome);
+    try {
+      if (outcome === 'committed' || outcome === 'fenced') appender.appended(entry, outcome);
+      else appender.notAppended(entry, outcome);
+    } catch (error) {
+      this.#deps.log.error({ err: error, stream: entry.stream }, 'appender broke off');
+    }
   }
 
   #pause(): Promise<void> {

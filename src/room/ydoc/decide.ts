@@ -5,7 +5,6 @@
  * answers) waits for the journal, so clients bring back whatever was lost (design §4).
  */
 import { AppError } from '../../base/errors.ts';
-import { asSessionId } from '../../base/ids.ts';
 import { allows } from '../../protocol/permissions.ts';
 import { noteChange } from '../history.ts';
 import { sessionOf } from '../roster.ts';
@@ -52,6 +51,8 @@ function ask(session: Session, guid: string, doc: Ydoc): Effect {
   };
 }
 
+const DONE: Effect = { type: 'reply', value: null, when: 'durable' };
+
 export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'ydoc.change'>, ctx: DecideContext): Effect[] {
   const session = from === null ? null : sessionOf(room, from);
   const doc = room.ydocs.get(guid) ?? emptyYdoc();
@@ -62,14 +63,13 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
   checkYdocCount(room.ydocs, guid, ctx);
   let accepted: Accepted;
   try {
-    accepted = acceptUpdate(doc, update, { session: from, isLive: (id) => room.sessions.has(asSessionId(id)) });
+    accepted = acceptUpdate(doc, update, { session: from, live: room.sessions });
   } catch (error) {
     if (session === null || !(error instanceof AppError) || error.code !== 'YJS_UPDATE_EARLY') throw error;
     return [ask(session, guid, doc)]; // it answers with this update and all that it builds on
   }
   const { journal } = accepted;
-  const done: Effect = { type: 'reply', value: null, when: 'durable' };
-  if (journal === null) return [done];
+  if (journal === null) return [DONE];
   room.ydocs.set(guid, doc);
   if (hasSdkFollower(room, guid)) room.unsettled.add(guid);
   else room.hashes.delete(guid); // who asks next has it computed
@@ -79,7 +79,7 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
   return [
     { type: 'send', to: { ydocBut: from, guid }, when: 'now', message: { type: 'ydoc.update', guid, update } },
     { type: 'journal', record: author === undefined ? record : { ...record, author } },
-    done,
+    DONE,
   ];
 }
 

@@ -5,7 +5,7 @@
  * An update that passes is one that Yjs can decode. Whether it *fits* (its clocks, what it waits for) is told by `fit.ts`.
  */
 import { AppError } from '../../base/errors.ts';
-import { SmallMap, SmallSet } from '../../base/small.ts';
+import { SmallMap, withOneMore } from '../../base/small.ts';
 import { ByteReader, invalidUpdate } from './byte-reader.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
 import { CONTENT, scanContent, scanKey } from './scan-content.ts';
@@ -22,7 +22,7 @@ export interface Span {
   /** Clocks of deleted or collected structs: they advance the client without bytes to show for it. */
   deleted: number;
   /** The last live structs, four numbers each: clock, length, print of where it stands, print of what it holds (`writers.ts`). */
-  readonly live: number[];
+  live: number[];
 }
 
 export interface ScannedUpdate {
@@ -41,8 +41,9 @@ export interface ScannedUpdate {
 interface Scan {
   readonly reader: ByteReader;
   readonly limits: YdocLimits;
-  readonly spans: Span[];
-  readonly needs: Map<number, number>;
+  /** Null until there is one; likewise `needs`: most updates are one struct behind the one before. */
+  spans: Span[] | null;
+  needs: Map<number, number> | null;
   readonly deletes: number[];
   /** Ranges that must be deleted by this same update, as in `deletes`. */
   readonly mustBeDeleted: number[];
@@ -56,6 +57,9 @@ const STORED: YdocLimits = {
   nestingMax: Number.POSITIVE_INFINITY,
   clockMax: Number.MAX_SAFE_INTEGER,
 };
+
+const NO_SPANS: readonly Span[] = [];
+const NO_NEEDS: ReadonlyMap<number, number> = new Map();
 
 const HAS_ORIGIN = 0x80;
 const HAS_RIGHT_ORIGIN = 0x40;
@@ -78,20 +82,14 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
     throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The Yjs update', bytesMax: limits.updateBytesMax });
   }
   const reader = new ByteReader(update);
-  const scan: Scan = { reader, limits, spans: [], needs: new SmallMap(), deletes: [], mustBeDeleted: [], nestedTypes: 0 };
-  const clients = new SmallSet<number>();
-  for (let blocks = reader.count(BLOCK_BYTES_MIN); blocks > 0; blocks -= 1) {
-    const client = scanBlock(scan);
-    // Yjs would keep only the last block of a client.
-    if (clients.has(client)) throw invalidUpdate(`it lists client ${client} twice`);
-    clients.add(client);
-  }
+  const scan: Scan = { reader, limits, spans: null, needs: null, deletes: [], mustBeDeleted: [], nestedTypes: 0 };
+  scanBlocks(scan);
   const deletesAt = reader.at;
   scanDeletes(scan);
   if (reader.left > 0) throw invalidUpdate('bytes follow its end; is it in the V2 encoding?');
   checkDeleted(scan);
   const { spans, needs, deletes, nestedTypes } = scan;
-  return { spans, needs, deletes, deletesAt, nestedTypes };
+  return { spans: spans ?? NO_SPANS, needs: needs ?? NO_NEEDS, deletes, deletesAt, nestedTypes };
 }
 
 /**
@@ -104,6 +102,17 @@ export function scanStored(update: Uint8Array): ScannedUpdate | null {
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return null;
+  }
+}
+
+function scanBlocks(scan: Scan): void {
+  const blocks = scan.reader.count(BLOCK_BYTES_MIN);
+  const clients = blocks > 1 ? new Set<number>() : null;
+  for (let block = 0; block < blocks; block += 1) {
+    const client = scanBlock(scan);
+    // Yjs would keep only the last block of a client.
+    if (clients?.has(client)) throw invalidUpdate(`it lists client ${client} twice`);
+    clients?.add(client);
   }
 }
 
@@ -135,7 +144,7 @@ function scanBlock(scan: Scan): number {
 
 function openSpan(scan: Scan, client: number, from: number, bytesFrom: number): Span {
   const span: Span = { client, from, to: from, structs: 0, bytesFrom, bytesTo: bytesFrom, deleted: 0, live: [] };
-  scan.spans.push(span);
+  scan.spans = withOneMore(scan.spans, span);
   return span;
 }
 
@@ -178,7 +187,8 @@ function scanPlace(scan: Scan, span: Span, info: number): boolean {
   return parent === 1;
 }
 
-function scanId({ reader, limits, needs }: Scan, span: Span): void {
+function scanId(scan: Scan, span: Span): void {
+  const { reader, limits } = scan;
   const client = reader.varUint();
   const clock = reader.varUint();
   reader.mix(client);
@@ -189,11 +199,13 @@ function scanId({ reader, limits, needs }: Scan, span: Span): void {
     return;
   }
   if (clock >= limits.clockMax) throw invalidUpdate(`a clock in it is beyond ${limits.clockMax}`);
-  if (clock >= (needs.get(client) ?? 0)) needs.set(client, clock + 1);
+  scan.needs ??= new SmallMap();
+  if (clock >= (scan.needs.get(client) ?? 0)) scan.needs.set(client, clock + 1);
 }
 
 function remember(span: Span, length: number, place: number, content: number, structsMax: number): void {
-  span.live.push(span.to, length, place, content);
+  if (span.live.length === 0) span.live = [span.to, length, place, content];
+  else span.live.push(span.to, length, place, content);
   // Dropped in halves, so that a long span does not shift its array at every struct.
   if (span.live.length > 2 * LIVE_NUMBERS * structsMax) span.live.splice(0, LIVE_NUMBERS * structsMax);
 }

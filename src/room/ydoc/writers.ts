@@ -6,6 +6,7 @@
  * already.
  */
 import { AppError } from '../../base/errors.ts';
+import type { SessionId } from '../../base/ids.ts';
 import { invalidUpdate } from './byte-reader.ts';
 import type { YdocLimits } from './limits.ts';
 import type { Span } from './scan.ts';
@@ -13,18 +14,19 @@ import type { Vector } from './vector.ts';
 
 /** Where an update comes from; `session` is null for REST. */
 export interface Sender {
-  readonly session: string | null;
-  isLive(session: string): boolean;
+  readonly session: SessionId | null;
+  /** The sessions that are there. */
+  readonly live: { has(session: SessionId): boolean };
 }
 
 interface Writer {
-  session: string;
+  session: SessionId;
   /** A ring of its last live structs, four numbers each as in `Span.live`; `written` counts all that ever went in. */
   ring: Uint32Array;
   written: number;
 }
 
-/** By Yjs client id, the one that advanced it longest ago first. */
+/** By Yjs client id; from half of the limit on, the one that advanced it longest ago first. */
 export type Writers = Map<number, Writer>;
 
 const NUMBERS = 4;
@@ -34,7 +36,7 @@ const RING_STRUCTS_MIN = 4;
 export function checkWriters(writers: Writers, spans: readonly Span[], known: Vector, from: Sender, limits: YdocLimits): void {
   for (const span of spans) {
     const writer = writers.get(span.client);
-    if (writer === undefined || writer.session === from.session || !from.isLive(writer.session)) continue;
+    if (writer === undefined || writer.session === from.session || !from.live.has(writer.session)) continue;
     if (deletedAdvance(span, known) > limits.strangerAdvanceMax) {
       throw invalidUpdate(`it uses up clocks of client ${span.client}, as which another live session writes`);
     }
@@ -52,7 +54,7 @@ export function recordWriters(
   writers: Writers,
   spans: readonly Span[],
   known: Vector,
-  session: string,
+  session: SessionId,
   limits: YdocLimits,
 ): void {
   for (const span of spans) {
@@ -60,7 +62,7 @@ export function recordWriters(
     const writer = writers.get(span.client) ?? { session, ring: new Uint32Array(NUMBERS * RING_STRUCTS_MIN), written: 0 };
     writer.session = session;
     for (let at = 0; at < span.live.length; at += NUMBERS) recordStruct(writer, span.live, at, limits.writerStructsMax);
-    writers.delete(span.client);
+    if (writers.size > limits.writersMax / 2) writers.delete(span.client); // it comes last then
     writers.set(span.client, writer);
     if (writers.size > limits.writersMax) writers.delete(writers.keys().next().value!);
   }

@@ -9,9 +9,10 @@ import { systemClock, systemRandom } from '../../../src/base/clock.ts';
 import { asWorkerAddress } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { SqlOwnership } from '../../../src/kernel/cluster/sql-ownership.ts';
-import type { Journal } from '../../../src/kernel/persistence/journal.ts';
+import type { AppendOutcome, JournalEntry } from '../../../src/kernel/persistence/journal.ts';
 import { type Query, type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlJournal } from '../../../src/kernel/persistence/sql-journal.ts';
+import { append } from '../../support/appends.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { anEntry, aStream, meddled } from '../../support/streams.ts';
 
@@ -47,7 +48,7 @@ async function contest({ stream, ownership, db, writers, takeovers }: Contest): 
       const stint = randomInt(1, 4);
       const write = async (): Promise<void> => {
         for (let version = read!.head + 1; ; version++) {
-          if ((await writers[turn % 2]!.append(anEntry(stream, version, { epoch }))) === 'fenced') return hasBegun();
+          if ((await writers[turn % 2]!(anEntry(stream, version, { epoch }))) === 'fenced') return hasBegun();
           acknowledged.push({ epoch, version });
           if (version === read!.head + stint) hasBegun(); // and goes on until it is fenced
         }
@@ -63,12 +64,14 @@ async function contest({ stream, ownership, db, writers, takeovers }: Contest): 
   return { takeovers, acknowledged: acknowledged.length, invisible: invisible.length };
 }
 
+type Write = (entry: JournalEntry) => Promise<AppendOutcome>;
+
 interface Contest {
   readonly stream: number;
   /** Claims for both: a worker may always claim again what it owns, so no lease has to end between two takeovers. */
   readonly ownership: SqlOwnership;
   readonly db: Sql;
-  readonly writers: readonly Pick<Journal, 'append'>[];
+  readonly writers: readonly Write[];
   readonly takeovers: number;
 }
 
@@ -78,7 +81,7 @@ async function rowsOf(tx: Sql, query: Query): Promise<unknown[]> {
 }
 
 /** A journal on a connection of its own, whose commits take their time: that is where a fence shows whether it holds. */
-async function aWriter(mutate: (text: string) => string): Promise<Journal> {
+async function aWriter(mutate: (text: string) => string): Promise<Write> {
   const own = await postgres.open({ url, poolMax: 1 });
   const slow = meddled(own, ({ name: _, ...query }) =>
     own.transaction(async (tx) => {
@@ -87,23 +90,22 @@ async function aWriter(mutate: (text: string) => string): Promise<Journal> {
       return rows;
     }),
   );
-  return new SqlJournal({ db: slow, clock: systemClock, log: silentLog });
+  const journal = new SqlJournal({ db: slow, clock: systemClock, log: silentLog });
+  return (entry) => append(journal, entry);
 }
 
 /** The same where an entry of a stream that nobody takes goes along, so that several are written by one statement. */
-function inCompany(journal: Journal, companion: number): Pick<Journal, 'append'> {
+function inCompany(write: Write, companion: number): Write {
   let version = 0;
   let isUnderWay = false;
-  return {
-    async append(entry) {
-      if (isUnderWay) return journal.append(entry); // a stint that was lost is not over yet
-      isUnderWay = true;
-      version += 1;
-      const [written, besides] = await Promise.all([journal.append(entry), journal.append(anEntry(companion, version))]);
-      if (besides !== 'committed') throw new Error('the entry that nobody took was refused');
-      isUnderWay = false;
-      return written;
-    },
+  return async (entry) => {
+    if (isUnderWay) return write(entry); // a stint that was lost is not over yet
+    isUnderWay = true;
+    version += 1;
+    const [written, besides] = await Promise.all([write(entry), write(anEntry(companion, version))]);
+    if (besides !== 'committed') throw new Error('the entry that nobody took was refused');
+    isUnderWay = false;
+    return written;
   };
 }
 
@@ -126,11 +128,9 @@ async function soak({ takeovers, company, mutate }: Soak): Promise<Tally> {
   };
   const ownership = await SqlOwnership.register(deps);
   const contests = Array.from({ length: STREAMS }, async () => {
-    const journals = await Promise.all([aWriter(mutate), aWriter(mutate)]);
+    const alone = await Promise.all([aWriter(mutate), aWriter(mutate)]);
     const isAlone = company === 'alone';
-    const writers = isAlone
-      ? journals
-      : await Promise.all(journals.map(async (journal) => inCompany(journal, await aStream(db))));
+    const writers = isAlone ? alone : await Promise.all(alone.map(async (write) => inCompany(write, await aStream(db))));
     return contest({ stream: await aStream(db, { epoch: 0 }), ownership, db, writers, takeovers: takeovers / STREAMS });
   });
   const tallies = await Promise.all(contests);

@@ -9,6 +9,7 @@ import { SqlOwnership } from '../../../src/kernel/cluster/sql-ownership.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlJournal } from '../../../src/kernel/persistence/sql-journal.ts';
 import { claimed } from '../../contract/ownership.contract.ts';
+import { append } from '../../support/appends.ts';
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { anEntry, aStream, meddled } from '../../support/streams.ts';
@@ -229,7 +230,7 @@ test('[OW10] a claim waits for an append on its way, so the new owner reads it',
   let hasClaimed = false;
   const claiming = await db.transaction(async (tx) => {
     const journal = new SqlJournal({ db: tx, clock: systemClock, log: silentLog });
-    expect(await journal.append(anEntry(stream, 1, { epoch }))).toBe('committed');
+    expect(await append(journal, anEntry(stream, 1, { epoch }))).toBe('committed');
     const claim = claimed(ownership, stream).finally(() => {
       hasClaimed = true;
     });
@@ -240,7 +241,7 @@ test('[OW10] a claim waits for an append on its way, so the new owner reads it',
   expect((await claiming.claim).epoch).toBe(epoch + 1);
   const journal = new SqlJournal({ db, clock: systemClock, log: silentLog });
   expect(await journal.readAfter(stream, 0)).toHaveLength(1);
-  expect(await journal.append(anEntry(stream, 2, { epoch }))).toBe('fenced'); // the old owner, now a zombie
+  expect(await append(journal, anEntry(stream, 2, { epoch }))).toBe('fenced'); // the old owner, now a zombie
 });
 
 async function untilBlocked(): Promise<void> {

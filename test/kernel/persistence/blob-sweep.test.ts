@@ -207,10 +207,11 @@ test('[BL15] in any order of saves and sweeps, what is pointed to is there', asy
   const journal = new SqlJournal({ db, clock: systemClock, log: silentLog });
   const snapshots = new SqlSnapshots({ db, blobs, journal, log: silentLog });
   const outcomes: string[] = [];
+  const wasEarlier = (): boolean => outcomes.some((outcome) => outcome !== 'saved'); // the sweep, than a save
   const rooms = await Promise.all(Array.from({ length: 4 }, () => aStream(db)));
   await Promise.all(
     rooms.map(async (stream) => {
-      for (let version = 1; version <= 40; version++) {
+      for (let version = 1; version <= 40 || (version <= 400 && !wasEarlier()); version++) {
         const bytes = new Uint8Array(INLINE_BYTES_MAX + 1).fill(version);
         outcomes.push(await snapshots.save({ stream, epoch: 1, version, bytes }).catch(() => 'failed'));
         for (const key of await pointsTo(stream)) expect(blobs.stored.has(key)).toBe(true);
@@ -220,6 +221,6 @@ test('[BL15] in any order of saves and sweeps, what is pointed to is there', asy
   isOver.value = true;
   await sweeping;
   expect(new Set(outcomes)).toContain('saved');
-  expect(outcomes.some((outcome) => outcome !== 'saved')).toBe(true); // the sweep was in time for some
+  expect(wasEarlier()).toBe(true);
   for (const stream of rooms) for (const key of await pointsTo(stream)) expect(blobs.stored.has(key)).toBe(true);
 });

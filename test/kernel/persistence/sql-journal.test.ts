@@ -12,7 +12,7 @@ import {
   PENDING_BYTES_MAX,
   SqlJournal,
 } from '../../../src/kernel/persistence/sql-journal.ts';
-import { entriesIn } from '../../support/appends.ts';
+import { append, entriesIn } from '../../support/appends.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { anEntry, aStream, type Meddler, meddled, takeOver } from '../../support/streams.ts';
@@ -68,10 +68,10 @@ describe('group commit', () => {
     const { db: slow, sizes, go } = stopAndGo();
     const journal = journalOn(slow);
     const made = await streams(7);
-    const work = made.slice(0, 3).map((stream) => journal.append(anEntry(stream, 1)));
+    const work = made.slice(0, 3).map((stream) => append(journal, anEntry(stream, 1)));
     await turn();
     for (const stream of made.slice(3)) {
-      work.push(journal.append(anEntry(stream, 1)));
+      work.push(append(journal, anEntry(stream, 1)));
       await turn();
     }
     expect(sizes).toEqual([3]);
@@ -84,14 +84,14 @@ describe('group commit', () => {
     const clock = manualClock();
     const journal = new SqlJournal({ db: slow, clock: { ...clock, soon: (task) => setImmediate(task) }, log: silentLog });
     const [one, other, third] = await streams(3);
-    await untilDone([journal.append(anEntry(one!, 1)), journal.append(anEntry(other!, 1))], go);
-    const work = [journal.append(anEntry(third!, 1)), journal.append(anEntry(one!, 2))];
+    await untilDone([append(journal, anEntry(one!, 1)), append(journal, anEntry(other!, 1))], go);
+    const work = [append(journal, anEntry(third!, 1)), append(journal, anEntry(one!, 2))];
     await turn();
     expect(sizes).toEqual([2]); // the third is no one of those it waits for
-    work.push(journal.append(anEntry(other!, 2)));
+    work.push(append(journal, anEntry(other!, 2)));
     expect(await untilDone(work, go)).toEqual(Array(3).fill('committed'));
     expect(sizes).toEqual([2, 3]);
-    const last = journal.append(anEntry(one!, 3));
+    const last = append(journal, anEntry(one!, 3));
     await turn();
     expect(sizes).toEqual([2, 3]);
     clock.advance(2);
@@ -102,7 +102,7 @@ describe('group commit', () => {
   test(`[JO7] a batch holds ${BATCH_ENTRIES_MAX} entries at most`, async () => {
     const { db: slow, sizes, go } = stopAndGo();
     const journal = journalOn(slow);
-    const work = (await streams(BATCH_ENTRIES_MAX + 1)).map((stream) => journal.append(anEntry(stream, 1)));
+    const work = (await streams(BATCH_ENTRIES_MAX + 1)).map((stream) => append(journal, anEntry(stream, 1)));
     await untilDone(work, go);
     expect(sizes).toEqual([BATCH_ENTRIES_MAX, 1]);
   });
@@ -113,7 +113,7 @@ describe('group commit', () => {
     const sized = [BATCH_BYTES_MAX / 2, BATCH_BYTES_MAX / 2, 1, BATCH_BYTES_MAX + 1, 1];
     const made = await streams(sized.length);
     const work = made.map((stream, index) =>
-      journal.append(anEntry(stream, 1, { payload: new Uint8Array(sized[index]!).fill(index) })),
+      append(journal, anEntry(stream, 1, { payload: new Uint8Array(sized[index]!).fill(index) })),
     );
     await untilDone(work, go);
     expect(sizes).toEqual([2, 1, 1, 1]);
@@ -126,13 +126,13 @@ describe('group commit', () => {
     const { db: slow, go } = stopAndGo();
     const journal = journalOn(slow);
     const [first, second, third] = (await streams(3)) as [number, number, number];
-    const big = journal.append(anEntry(first, 1, { payload: new Uint8Array(PENDING_BYTES_MAX - 10) }));
-    await expect(journal.append(anEntry(second, 1, { payload: new Uint8Array(11) }))).rejects.toMatchObject({
+    const big = append(journal, anEntry(first, 1, { payload: new Uint8Array(PENDING_BYTES_MAX - 10) }));
+    await expect(append(journal, anEntry(second, 1, { payload: new Uint8Array(11) }))).rejects.toMatchObject({
       code: 'ROOM_OVERLOADED',
     });
-    const small = journal.append(anEntry(third, 1, { payload: new Uint8Array(10) }));
+    const small = append(journal, anEntry(third, 1, { payload: new Uint8Array(10) }));
     expect(await untilDone([big, small], go)).toEqual(['committed', 'committed']);
-    expect(await journalOn(db).append(anEntry(second, 1, { payload: new Uint8Array(11) }))).toBe('committed');
+    expect(await append(journalOn(db), anEntry(second, 1, { payload: new Uint8Array(11) }))).toBe('committed');
   });
 });
 
@@ -147,7 +147,7 @@ describe('an outcome that is not known', () => {
       }),
     );
     const made = await streams(3);
-    expect(await Promise.all(made.map((stream) => journal.append(anEntry(stream, 1))))).toEqual(Array(3).fill('committed'));
+    expect(await Promise.all(made.map((stream) => append(journal, anEntry(stream, 1))))).toEqual(Array(3).fill('committed'));
     expect(lost).toBe(3);
     for (const stream of made) expect(await versionsOf(stream)).toEqual([1]);
   });
@@ -158,12 +158,12 @@ describe('an outcome that is not known', () => {
     const journal = journalOn(
       meddled(db, async (query, run) => {
         if (!isAppend(query) || attempts++ > 0) return run();
-        await journalOn(db).append(anEntry(written, 1)); // as if the server had got this far
+        await append(journalOn(db), anEntry(written, 1)); // as if the server had got this far
         await Promise.all([takeOver(db, written), takeOver(db, unwritten)]);
         throw new AppError('DATABASE_UNAVAILABLE');
       }),
     );
-    expect(await Promise.all([written, unwritten].map((stream) => journal.append(anEntry(stream, 1))))).toEqual([
+    expect(await Promise.all([written, unwritten].map((stream) => append(journal, anEntry(stream, 1))))).toEqual([
       'committed',
       'fenced',
     ]);
@@ -181,12 +181,12 @@ describe('an outcome that is not known', () => {
         return run();
       }),
     );
-    expect(await Promise.all([fresh, fenced].map((stream) => journal.append(anEntry(stream, 1))))).toEqual([
+    expect(await Promise.all([fresh, fenced].map((stream) => append(journal, anEntry(stream, 1))))).toEqual([
       'committed',
       'fenced',
     ]);
     expect(sizes).toEqual([2, 2]);
-    expect(await journal.append(anEntry(fresh, 2))).toBe('committed');
+    expect(await append(journal, anEntry(fresh, 2))).toBe('committed');
   });
 
   test('[JO9] connections killed at random during commits: every entry is there once, in order', {
@@ -200,7 +200,7 @@ describe('an outcome that is not known', () => {
     const kills: Promise<unknown[]>[] = [];
     const write = async (stream: number): Promise<void> => {
       for (let version = 1; version <= 60; version++) {
-        const outcome = journal.append(anEntry(stream, version));
+        const outcome = append(journal, anEntry(stream, version));
         if (randomInt(8) === 0) kills.push(turn().then(() => db.query(kill)));
         expect(await outcome).toBe('committed');
       }
@@ -216,11 +216,11 @@ describe('an outcome that is not known', () => {
         throw new AppError('DATABASE_UNAVAILABLE');
       }),
     );
-    const waiting = journal.append(anEntry(await aStream(db), 1));
+    const waiting = append(journal, anEntry(await aStream(db), 1));
     await turn();
     journal.close();
     await expect(waiting).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
-    await expect(journal.append(anEntry(1, 1))).rejects.toMatchObject({ code: 'SERVER_STOPPING' });
+    await expect(append(journal, anEntry(1, 1))).rejects.toMatchObject({ code: 'SERVER_STOPPING' });
   });
 });
 
@@ -229,11 +229,11 @@ describe('trouble with one stream', () => {
     const { db: slow, sizes, go } = stopAndGo();
     const journal = journalOn(slow);
     const [stream, other] = (await streams(2)) as [number, number];
-    const busy = journal.append(anEntry(other, 1));
+    const busy = append(journal, anEntry(other, 1));
     await turn();
-    const old = journal.append(anEntry(stream, 1));
+    const old = append(journal, anEntry(stream, 1));
     const epoch = await takeOver(db, stream);
-    const fresh = journal.append(anEntry(stream, 1, { epoch, payload: new Uint8Array([7]) }));
+    const fresh = append(journal, anEntry(stream, 1, { epoch, payload: new Uint8Array([7]) }));
     expect(await untilDone([busy, old, fresh], go)).toEqual(['committed', 'fenced', 'committed']);
     expect(sizes).toEqual([1, 1, 1]); // never both in one statement, whose answer names streams only
   });
@@ -244,10 +244,10 @@ describe('trouble with one stream', () => {
     let isHeldDone = false;
     const done = await db.transaction(async (tx) => {
       await tx.query(sql`select from actor_owner where stream = ${held} for update`);
-      const onHeld = journal.append(anEntry(held, 1)).finally(() => {
+      const onHeld = append(journal, anEntry(held, 1)).finally(() => {
         isHeldDone = true;
       });
-      for (let version = 1; version <= 20; version++) expect(await journal.append(anEntry(free, version))).toBe('committed');
+      for (let version = 1; version <= 20; version++) expect(await append(journal, anEntry(free, version))).toBe('committed');
       expect(isHeldDone).toBe(false);
       return { onHeld };
     });
@@ -259,17 +259,33 @@ describe('trouble with one stream', () => {
     const journal = journalOn(db);
     const [good, bad] = (await streams(2)) as [number, number];
     const [first, second] = await Promise.allSettled([
-      journal.append(anEntry(good, 1)),
-      journal.append(anEntry(bad, 1, { count: 2 ** 31 })), // no integer of Postgres
+      append(journal, anEntry(good, 1)),
+      append(journal, anEntry(bad, 1, { count: 2 ** 31 })), // no integer of Postgres
     ]);
     expect(first).toEqual({ status: 'fulfilled', value: 'committed' });
     expect(second.status === 'rejected' && second.reason).toBeInstanceOf(SqlError);
   });
 
+  test('[JO15] what one appender throws when it is told is no fault of the others: each is told once', async () => {
+    const journal = journalOn(db);
+    const [one, other] = (await streams(2)) as [number, number];
+    const told: number[] = [];
+    journal.append(anEntry(one, 1), {
+      appended: ({ stream }) => {
+        told.push(stream);
+        throw new Error('a bug');
+      },
+      notAppended: ({ stream }) => void told.push(stream),
+    });
+    expect(await append(journal, anEntry(other, 1))).toBe('committed');
+    expect(await append(journal, anEntry(one, 2))).toBe('committed'); // it was told after all of it was settled
+    expect(told).toEqual([one]);
+  });
+
   test('[JO11] a damaged row makes its stream unreadable, not wrong', async () => {
     const journal = journalOn(db);
     const stream = await aStream(db);
-    for (const version of [1, 2, 3]) await journal.append(anEntry(stream, version));
+    for (const version of [1, 2, 3]) await append(journal, anEntry(stream, version));
     await db.query(sql`update journal set payload = set_byte(payload, 0, 0) where stream = ${stream} and version = 2`);
     await expect(journal.readAfter(stream, 0)).rejects.toMatchObject({ code: 'ROOM_UNREADABLE' });
     expect(await journal.readAfter(stream, 2)).toHaveLength(1);
@@ -285,9 +301,9 @@ describe('trouble with one stream', () => {
   test('[JO12] deleting the room takes its journal along, and fences an append that comes later', async () => {
     const journal = journalOn(db);
     const stream = await aStream(db);
-    await journal.append(anEntry(stream, 1));
+    await append(journal, anEntry(stream, 1));
     await db.query(sql`delete from rooms where pk = ${stream}`);
-    expect(await journal.append(anEntry(stream, 2))).toBe('fenced');
+    expect(await append(journal, anEntry(stream, 2))).toBe('fenced');
     expect(await db.query(sql`select from journal where stream = ${stream}`)).toEqual([]);
   });
 
@@ -295,7 +311,7 @@ describe('trouble with one stream', () => {
     const stream = await aStream(db);
     let deleted: Promise<unknown> = Promise.resolve();
     await db.transaction(async (tx) => {
-      expect(await journalOn(tx).append(anEntry(stream, 1))).toBe('committed');
+      expect(await append(journalOn(tx), anEntry(stream, 1))).toBe('committed');
       deleted = db.query(sql`delete from rooms where pk = ${stream}`);
       await untilBlocked(1);
     });
@@ -313,7 +329,7 @@ describe('trimming', () => {
   test('[JO13] deletes up to and including the version, but nothing newer than the older of two snapshots', async () => {
     const journal = journalOn(db);
     const stream = await aStream(db);
-    for (let version = 1; version <= 6; version++) await journal.append(anEntry(stream, version));
+    for (let version = 1; version <= 6; version++) await append(journal, anEntry(stream, version));
     await journal.trim(stream, 6);
     expect(await versionsOf(stream)).toEqual([1, 2, 3, 4, 5, 6]);
     await snapshotAt(stream, 3);

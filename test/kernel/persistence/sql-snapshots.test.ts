@@ -6,6 +6,7 @@ import { silentLog } from '../../../src/base/observe.ts';
 import { sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlJournal } from '../../../src/kernel/persistence/sql-journal.ts';
 import { INLINE_BYTES_MAX, JOURNAL_BYTES_MAX, SqlSnapshots } from '../../../src/kernel/persistence/sql-snapshots.ts';
+import { append } from '../../support/appends.ts';
 import { until } from '../../support/e2e/until.ts';
 import { type MemoryBlobs, memoryBlobs } from '../../support/memory-blobs.ts';
 import { usePostgres } from '../../support/postgres.ts';
@@ -53,7 +54,7 @@ const loose = (): Promise<Loose[]> =>
      where key like ${`v1/snapshots/${stream}/%`} order by key`);
 
 async function appendUpTo(last: number, payload = new Uint8Array(1), from = 1): Promise<void> {
-  for (let version = from; version <= last; version++) await journal.append(anEntry(stream, version, { payload }));
+  for (let version = from; version <= last; version++) await append(journal, anEntry(stream, version, { payload }));
 }
 
 const away = new AppError('BLOBS_UNAVAILABLE', { reason: 'test' });
@@ -210,7 +211,7 @@ test('[SN10] so the journal stays bounded however long the store is away, and bl
 
 test('[SN10] only one large row is on its way at a time; the others wait for their next turn', async () => {
   const streams = [stream, await aStream(db), await aStream(db)];
-  for (const one of streams) await journal.append(anEntry(one, 1, { payload: new Uint8Array(JOURNAL_BYTES_MAX) }));
+  for (const one of streams) await append(journal, anEntry(one, 1, { payload: new Uint8Array(JOURNAL_BYTES_MAX) }));
   storeGone();
   let goOn: () => void = () => undefined;
   const held = new Promise<void>((resolve) => {

@@ -221,10 +221,9 @@ export class FallingRoom {
         keepVersion: async () => 'kept',
         ownership: { incarnation: asIncarnation('w'), claim: async () => ({ refused: 'gone' }), release: async () => undefined },
         journal: {
-          append: (entry) =>
-            new Promise((answer) => {
-              this.#append = { entry, answer };
-            }),
+          append: (entry, appender) => {
+            this.#append = { entry, answer: (outcome) => appender.appended(entry, outcome) };
+          },
           readAfter: async () => [],
           trim: async (_, upTo) => {
             this.#journal = this.#journal.filter(({ version }) => version > upTo);

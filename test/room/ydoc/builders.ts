@@ -2,12 +2,13 @@
 import * as encoding from 'lib0/encoding';
 import { expect } from 'vitest';
 import * as Y from 'yjs';
+import { asSessionId } from '../../../src/base/ids.ts';
 import { sha256Base64 } from '../../../src/base/sha256.ts';
 import { acceptUpdate, encodeYdoc, type Sender, stateVector, type Ydoc, ydocBytes } from '../../../src/room/ydoc/ydoc.ts';
 
 /** Everybody is live; nobody is anybody else. */
 export function from(session: string | null, live: (session: string) => boolean = () => true): Sender {
-  return { session, isLive: live };
+  return { session: session === null ? null : asSessionId(session), live: { has: live } };
 }
 
 /** Bytes from numbers (as varints), texts (length-prefixed) and raw pieces. */
