@@ -6,7 +6,7 @@
  * lived a moment is then copied twice and marked. So now and then the entries move to a new `Map`, which no old table knows.
  */
 
-const GONE_MIN = 1_000;
+const GONE_MIN = 100;
 
 export class PassingMap<Key, Value> {
   #entries = new Map<Key, Value>();
