@@ -129,6 +129,14 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
   return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
 }
 
+/** The first `count` bytes of `head`, which are few, and all of `body`. */
+export function prefixed(body: Uint8Array, head: Uint8Array, count: number): Uint8Array {
+  const bytes = Buffer.allocUnsafe(count + body.length);
+  for (let at = 0; at < count; at += 1) bytes[at] = head[at]!;
+  bytes.set(body, count);
+  return bytes;
+}
+
 /** Standard base64 with padding. */
 export function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');

@@ -6,7 +6,7 @@
  */
 import * as decoding from 'lib0/decoding';
 import * as encoding from 'lib0/encoding';
-import { concat } from '../base/binary.ts';
+import { concat, prefixed } from '../base/binary.ts';
 import { parseBoundedJson } from '../base/bounded-json.ts';
 import { AppError } from '../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
@@ -163,7 +163,7 @@ function frameOf(head: readonly number[], body: Uint8Array): Uint8Array {
   headEncoder.cpos = 0;
   for (const part of head) encoding.writeVarUint(headEncoder, part);
   encoding.writeVarUint(headEncoder, body.length);
-  return concat([headEncoder.cbuf.subarray(0, headEncoder.cpos), body]);
+  return prefixed(body, headEncoder.cbuf, headEncoder.cpos);
 }
 
 /** lib0 and JSON throw their own errors on short or wrong input; to us each is one refused frame. */

@@ -126,12 +126,18 @@ export class Fanout {
 
   /** As most turns of most rooms are: there is nothing to gather, and one look at the sessions finds both kinds. */
   #sendOne(one: Waiting): void {
+    const { sessions } = this.#deps.room;
+    if ('only' in one.to) {
+      const session = sessions.get(one.to.only);
+      if (session !== undefined && session.kind !== 'rest') this.#deliverOne(session.kind, [session.id], one);
+      return;
+    }
     let sdk: SessionId[] | null = null;
     let yjs: SessionId[] | null = null;
-    for (const session of 'only' in one.to ? sessionsOf(this.#deps.room, one.to.only) : this.#deps.room.sessions.values()) {
+    for (const session of sessions.values()) {
       if (!hears(session, one)) continue;
       if (session.kind === 'sdk') sdk = withOneMore(sdk, session.id);
-      else yjs = withOneMore(yjs, session.id);
+      else if (session.kind === 'yjs') yjs = withOneMore(yjs, session.id);
     }
     if (sdk !== null) this.#deliverOne('sdk', sdk, one);
     if (yjs !== null) this.#deliverOne('yjs', yjs, one);
@@ -151,13 +157,9 @@ export class Fanout {
 
 const NONE: readonly Waiting[] = [];
 
-function sessionsOf({ sessions }: RoomState, id: SessionId): Session[] {
-  const session = sessions.get(id);
-  return session === undefined ? [] : [session];
-}
-
 /** Ops and refusals come back to their sender with the ids of the ops: the worker that has the socket keeps what is still to come. */
 function withAnswers(frames: OutFrame[], own: readonly Waiting[]): OutFrame[] {
+  if (own.length === 0) return frames;
   const answers: string[] = [];
   for (const { message } of own) {
     if (message.type === 'storage.rejected') for (const opId of message.opIds) answers.push(opId);

@@ -43,6 +43,16 @@ test('[FO1] all of one turn goes out as one frame, the same object to all who he
   ]);
 });
 
+test('[FO13] who is there by REST alone has no socket, and is told nothing', () => {
+  const { fanout, turn } = fanoutOf(aRoom('ann', newcomer('ida', { kind: 'rest' })));
+  fanout.send({ allBut: null }, event(1), 9);
+  expect(turn()).toEqual({ ann: [`[${E(1)}]`] });
+  fanout.send({ only: id('ida') }, event(1), 9);
+  expect(turn()).toEqual({});
+  for (const _ of [1, 2]) fanout.send({ allBut: null }, event(2), 9);
+  expect(turn()).toEqual({ ann: [`[${E(2)},${E(2)}]`] });
+});
+
 test('[FO2] a message is for those who were there when it was decided', () => {
   const room = aRoom('ann');
   const { fanout, turn } = fanoutOf(room);
