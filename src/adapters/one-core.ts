@@ -8,10 +8,10 @@ import { availableParallelism, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Garbage of the whole heap is looked for when three quarters of what it may grow by are used. V8 by itself begins when less is left than the young
- * generation has, in a heap of 40 MB after 5 MB of growth: that is every few seconds where little happens, at 60 ms each. In a large heap it is earlier.
+ * Garbage of the whole heap is looked for when nearly half of what it may grow by is used. V8 by itself begins when less is left than the young
+ * generation has: in a heap of 40 MB after 5 MB of growth, every few seconds where little happens, at 60 ms each. In a large heap this is earlier.
  */
-const MARKING = ['--incremental-marking-soft-trigger=75', '--incremental-marking-hard-trigger=90'];
+const MARKING = ['--incremental-marking-soft-trigger=45', '--incremental-marking-hard-trigger=90'];
 const FLAGS = ['--no-concurrent-marking', '--no-parallel-scavenge', ...MARKING];
 /** One that waits for timers, four that work (`--v8-pool-size`): Node starts them before anything else, so they are the first after ours. */
 const V8_THREADS = 5;
