@@ -42,6 +42,7 @@ interface Waiting {
   /** When it came, or the one of an earlier epoch that was under way then. */
   readonly sinceMs: number;
   readonly appender: Appender;
+  isTold: boolean;
 }
 
 export class SqlJournal implements Journal {
@@ -77,7 +78,7 @@ export class SqlJournal implements Journal {
       return;
     }
     const sinceMs = before?.sinceMs ?? this.#deps.clock.monotonicMs();
-    const waiting: Waiting = { entry, crc: entryCrc(entry), sinceMs, appender };
+    const waiting: Waiting = { entry, crc: entryCrc(entry), sinceMs, appender, isTold: false };
     this.#underWay.set(entry.stream, waiting);
     this.#pendingBytes += entry.payload.length;
     this.#queue.push(waiting);
@@ -271,8 +272,13 @@ export class SqlJournal implements Journal {
     this.#tell(waiting, error);
   }
 
-  /** Told last, because whoever is told may append the next; and what one of them throws is no fault of the others, nor of the database. */
+  /**
+   * Told once, though what was given up may be committed still; and last, because whoever is told may append the next. What one of them throws is no
+   * fault of the others, nor of the database.
+   */
   #tell(waiting: Waiting, outcome: unknown): void {
+    if (waiting.isTold) return;
+    waiting.isTold = true;
     const { entry, appender } = waiting;
     this.#held.delete(waiting);
     if (this.#underWay.get(entry.stream) === waiting) this.#underWay.delete(entry.stream);
