@@ -63,7 +63,12 @@ export class OpenSocket implements Socket {
   }
 
   received(data: string | Uint8Array): void {
-    if (this.#isOpen) this.#guard(() => this.#handler?.message(data));
+    if (!this.#isOpen) return;
+    try {
+      this.#handler?.message(data); // not through `guard`: each frame would have a closure of its own
+    } catch (error) {
+      this.#failed(error);
+    }
   }
 
   drained(): void {
@@ -82,12 +87,16 @@ export class OpenSocket implements Socket {
     try {
       call();
     } catch (error) {
-      if (error instanceof AppError && this.#isOpen) {
-        this.close(error.close, error.message);
-      } else {
-        this.close(1011, 'Something went wrong on our side.');
-        this.#options.reportBug(error);
-      }
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof AppError && this.#isOpen) {
+      this.close(error.close, error.message);
+    } else {
+      this.close(1011, 'Something went wrong on our side.');
+      this.#options.reportBug(error);
     }
   }
 }

@@ -12,13 +12,16 @@ import type { RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
+import type { Line } from '../kernel/actor/slot.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
 import type { Permissions } from '../protocol/permissions.ts';
 import { EARLY_BYTES_MAX, EARLY_FRAMES_MAX, EarlyFrames } from './early-frames.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
 import { commandsOf } from './frame-commands.ts';
+import type { Hearer } from './recipient.ts';
 import { pauseBeforeRejoinMs, REJOIN_AFTER } from './rejoin.ts';
+import type { RoomsElsewhere } from './rooms-elsewhere.ts';
 import type { Command, Newcomer } from './shapes.ts';
 import { closeCodeFor, type SocketTarget } from './socket-target.ts';
 import { Told } from './told.ts';
@@ -36,15 +39,6 @@ export interface Admission {
 
 /** Whether a client comes in, or is in and may perhaps stay: that makes no room, and is not noted as a visit. */
 export type Visit = 'new' | 'going on';
-
-/** The rooms, wherever they are. */
-export interface RoomsElsewhere {
-  ask(key: RoomId, command: Command): Promise<unknown>;
-  /** False when no owner is known: nothing was sent. */
-  tell(key: RoomId, command: Command): boolean;
-  /** The worker that commands are told to; null for this one. */
-  locationOf(key: RoomId): WorkerAddress | null;
-}
 
 /** What all connections of a worker share. */
 export interface ConnectionDeps {
@@ -91,7 +85,7 @@ const RESEND_MS_MAX = 10_000;
 
 const PONG: OutFrame = { data: 'pong', droppable: false };
 
-export class Connection implements SocketHandler {
+export class Connection implements SocketHandler, Hearer {
   readonly #deps: ConnectionDeps;
   readonly #book: ConnectionBook;
   readonly #socket: Socket;
@@ -114,6 +108,7 @@ export class Connection implements SocketHandler {
   readonly #unanswered = new Unanswered();
   /** Null until an op names a file. */
   #files: FileCheck | null = null;
+  #line: Line<Command> | null = null;
   /** Where its room is, as of its last join; null for this worker. */
   at: WorkerAddress | null = null;
   /** The session it carries at present. */
@@ -204,6 +199,7 @@ export class Connection implements SocketHandler {
       await this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.id, ...this.#who! } });
       if (this.#isClosed) return this.#tellLeave(roomId);
       this.at = this.#deps.rooms.locationOf(roomId);
+      this.#line = this.#deps.rooms.lineTo(roomId);
       if (!this.#isLost) return;
       this.#renewId(roomId);
     }
@@ -262,8 +258,12 @@ export class Connection implements SocketHandler {
     this.#socket.close(closeCodeFor(this.#kind, refusal.close), refusal.message);
   }
 
+  carries(session: SessionId): boolean {
+    return this.id === session && !this.#isClosed;
+  }
+
   send(frames: readonly OutFrame[]): void {
-    if (this.#phase.name === 'closed') return;
+    if (this.#isClosed) return;
     for (const { answers } of frames) if (answers !== undefined) this.#unanswered.answered(answers);
     const verdict = this.#budget.send(frames);
     if (verdict === 'exceeded') this.refuse(new AppError('SLOW_CONSUMER'));
@@ -378,7 +378,7 @@ export class Connection implements SocketHandler {
 
   #tell(roomId: RoomId, command: Command): void {
     try {
-      if (!this.#deps.rooms.tell(roomId, command)) this.rejoin();
+      if (this.#line?.tell(command) !== true && !this.#deps.rooms.tell(roomId, command)) this.rejoin();
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }

@@ -129,21 +129,21 @@ export class Fanout {
     const { sessions } = this.#deps.room;
     if ('only' in one.to) {
       const session = sessions.get(one.to.only);
-      if (session !== undefined && session.kind !== 'rest') this.#deliverOne(session.kind, [session.id], one);
+      if (session !== undefined && session.kind !== 'rest') this.#deliverOne(session.kind, [session], one);
       return;
     }
-    let sdk: SessionId[] | null = null;
-    let yjs: SessionId[] | null = null;
+    let sdk: Session[] | null = null;
+    let yjs: Session[] | null = null;
     for (const session of sessions.values()) {
       if (!hears(session, one)) continue;
-      if (session.kind === 'sdk') sdk = withOneMore(sdk, session.id);
-      else if (session.kind === 'yjs') yjs = withOneMore(yjs, session.id);
+      if (session.kind === 'sdk') sdk = withOneMore(sdk, session);
+      else if (session.kind === 'yjs') yjs = withOneMore(yjs, session);
     }
     if (sdk !== null) this.#deliverOne('sdk', sdk, one);
     if (yjs !== null) this.#deliverOne('yjs', yjs, one);
   }
 
-  #deliverOne(kind: ClientKind, sessions: readonly SessionId[], one: Waiting): void {
+  #deliverOne(kind: ClientKind, sessions: readonly Session[], one: Waiting): void {
     if (!isReadBy(kind, one.message)) return;
     this.#deps.sessions.deliver(sessions, withAnswers(FRAMES_OF[kind]([one]), 'only' in one.to ? [one] : NONE));
   }
@@ -173,7 +173,7 @@ interface Group {
   readonly heard: readonly Waiting[];
   /** Of it, what is for one session alone. */
   readonly own: readonly Waiting[];
-  readonly sessions: SessionId[];
+  readonly sessions: Session[];
 }
 
 /** Sessions of one kind that hear the same messages share one encoding: usually one large group, and each sender by itself. */
@@ -183,7 +183,7 @@ function groupByMessages(sessions: ReadonlyMap<SessionId, Session>, kind: Client
   for (const [id, messages] of own) {
     const session = sessions.get(id);
     if (session?.kind !== kind) continue;
-    groups.push({ heard: inOrder(messages, heardOf(session, shared)), own: messages, sessions: [id] });
+    groups.push({ heard: inOrder(messages, heardOf(session, shared)), own: messages, sessions: [session] });
   }
   if (shared.length > 0) groups.push(...groupsOfShared(sessions, { kind, shared, own }));
   return groups;
@@ -228,8 +228,8 @@ function groupsOfShared(sessions: ReadonlyMap<SessionId, Session>, { kind, share
     if (heard.length === 0) continue;
     const name = heard === shared ? 'all' : heard.map(({ at }) => at).join();
     const group = groups.get(name);
-    if (group === undefined) groups.set(name, { heard, own: NONE, sessions: [session.id] });
-    else group.sessions.push(session.id);
+    if (group === undefined) groups.set(name, { heard, own: NONE, sessions: [session] });
+    else group.sessions.push(session);
   }
   return groups.values();
 }

@@ -53,6 +53,7 @@ export class Gate {
 
   open(durable: number): void {
     this.#durable = durable;
+    if (this.#waiting.length === 0) return;
     let count = 0;
     while (count < this.#waiting.length && this.#waiting[count]!.version <= durable) count += 1;
     for (const { gated } of this.#waiting.splice(0, count)) {

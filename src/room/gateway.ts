@@ -4,11 +4,13 @@
  */
 import { AppError } from '../base/errors.ts';
 import { asSessionId, type RoomId, type SessionId, type WorkerAddress } from '../base/ids.ts';
+import { withOneMore } from '../base/small.ts';
 import { Turns } from '../base/turns.ts';
 import type { Sheds } from '../kernel/shedding.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/server.ts';
 import { Connection, type ConnectionBook, type ConnectionDeps } from './connection.ts';
+import type { Recipient } from './recipient.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { targetOf } from './socket-target.ts';
 
@@ -27,7 +29,6 @@ const SWEEP_EVERY_MS = 1_000;
 const DRAIN_WAVE = 100;
 /** Sockets that look at the database at one time. */
 const RECONSIDERED_AT_ONCE = 16;
-const NONE: SessionId[] = [];
 
 export class Gateway implements SessionSink, ConnectionBook {
   readonly #deps: GatewayDeps;
@@ -68,9 +69,14 @@ export class Gateway implements SessionSink, ConnectionBook {
     return this.#connections.has(session);
   }
 
-  deliver(sessions: readonly SessionId[], frames: readonly OutFrame[]): void {
-    const others = this.#here(sessions, (connection) => connection.send(frames));
-    if (others.length > 0) this.#deps.elsewhere.deliver(others, frames);
+  deliver(recipients: readonly Recipient[], frames: readonly OutFrame[]): void {
+    let others: Recipient[] | null = null; // in the usual case no list is made
+    for (const recipient of recipients) {
+      if (recipient.hearer?.carries(recipient.id) !== true) recipient.hearer = this.#connections.get(recipient.id) ?? null;
+      if (recipient.hearer !== null) recipient.hearer.send(frames);
+      else others = withOneMore(others, recipient);
+    }
+    if (others !== null) this.#deps.elsewhere.deliver(others, frames);
   }
 
   closeSessions(sessions: readonly SessionId[], refusal: AppError): void {
@@ -90,11 +96,10 @@ export class Gateway implements SessionSink, ConnectionBook {
 
   /** Does it for the sessions that are here; returns the others. */
   #here(sessions: readonly SessionId[], act: (connection: Connection) => void): readonly SessionId[] {
-    let others = NONE; // in the usual case no list is made
+    const others: SessionId[] = [];
     for (const id of sessions) {
       const connection = this.#connections.get(id);
       if (connection !== undefined) act(connection);
-      else if (others === NONE) others = [id];
       else others.push(id);
     }
     return others;

@@ -10,11 +10,12 @@ import { AppError, type ErrorCode } from '../base/errors.ts';
 import { asSessionId, type SessionId, type WorkerAddress } from '../base/ids.ts';
 import type { Bus, Message } from '../kernel/cluster/bus.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
+import { type Recipient, recipientOf } from './recipient.ts';
 
 /** Takes what a room has for its sessions; sessions that are gone are skipped. */
 export interface SessionSink {
-  /** Hands the frames to every one of the sessions. */
-  deliver(sessions: readonly SessionId[], frames: readonly OutFrame[]): void;
+  /** Hands the frames to every one of them. */
+  deliver(recipients: readonly Recipient[], frames: readonly OutFrame[]): void;
   /** Closes their sockets, after what was delivered before. */
   closeSessions(sessions: readonly SessionId[], refusal: AppError): void;
   /** The room does not know these sessions any more, or has them no longer: they are to join anew. */
@@ -65,7 +66,8 @@ export class RemoteSessions implements SessionSink {
     return names;
   }
 
-  deliver(sessions: readonly SessionId[], frames: readonly OutFrame[]): void {
+  deliver(recipients: readonly Recipient[], frames: readonly OutFrame[]): void {
+    const sessions = recipients.map(({ id }) => id);
     this.#tellEach(sessions, (numbers) => ({ kind: DELIVER, payload: [numbers, frames] }));
   }
 
@@ -97,7 +99,7 @@ export class RemoteSessions implements SessionSink {
   ): void {
     const gone = sessions.filter((id) => !here.has(id));
     if (gone.length > 0) this.#bus.tell(from, { kind: GONE, payload: [gone] });
-    here.deliver(gone.length > 0 ? sessions.filter((id) => here.has(id)) : sessions, frames);
+    here.deliver((gone.length > 0 ? sessions.filter((id) => here.has(id)) : sessions).map(recipientOf), frames);
   }
 
   #tellEach(sessions: readonly SessionId[], messageFor: (numbers: readonly number[]) => Message): void {

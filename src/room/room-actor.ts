@@ -239,12 +239,13 @@ export class RoomActor implements Actor<Command> {
     if (!this.#deps.mayAnswer()) this.suspend(); // after a freeze, the timer that says so may come late
     if (this.#isSuspended && !isEphemeral(command)) throw new AppError('DATABASE_UNAVAILABLE');
     const { policy, clock } = this.#deps;
+    const nowMs = clock.nowMs();
     if ((isChange(command) && this.isFull) || (hasLargeAnswer(command) && this.#gate.bytes > GATED_BYTES_MAX))
       throw new AppError('ROOM_OVERLOADED');
-    if (command.type !== 'clock.tick') this.#lastBusyMs = clock.nowMs();
+    if (command.type !== 'clock.tick') this.#lastBusyMs = nowMs;
     const { version } = this.#room;
     try {
-      return decide(this.#room, command, { nowMs: clock.nowMs(), limits: policy });
+      return decide(this.#room, command, { nowMs, limits: policy });
     } catch (error) {
       if (isChange(command) && (!(error instanceof AppError) || this.#room.version !== version)) this.#lose('decision broke off');
       throw error;

@@ -92,6 +92,7 @@ export class RoomWatch implements WatchedRoom {
 
   /** All up to this version is in the journal. */
   durable(version: number): void {
+    if (this.#untold.size === 0) return;
     for (const [document, untold] of this.#untold) {
       if (untold.first > version) continue;
       if (untold.last > version) untold.first = untold.last;

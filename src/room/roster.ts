@@ -30,6 +30,7 @@ export function addSession(room: RoomState, newcomer: Newcomer, effects: Effect[
     presence: null,
     awarenessId: null,
     expiresAtMs: null,
+    hearer: null,
   };
   room.sessions.set(session.id, session);
   return session;

@@ -4,6 +4,7 @@
  * Frames, REST calls, timers and other workers all become `Command`s; `room.ts` decides them; `room-actor.ts` performs the
  * effects. Nothing else touches a room (house 3.1).
  */
+
 import type { ErrorCode } from '../base/errors.ts';
 import type { RequestKey, RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { Json, JsonObject } from '../base/json.ts';
@@ -14,6 +15,7 @@ import type { Op } from '../protocol/storage-ops.ts';
 import type { History, TakenVersion } from './history.ts';
 import type { JournalRecord } from './journal-record.ts';
 import type { RecentRequests } from './recent-requests.ts';
+import type { Recipient } from './recipient.ts';
 import type { Schema } from './schema/compile.ts';
 import type { PatchOperation } from './storage/patch.ts';
 import type { Storage } from './storage/tree.ts';
@@ -34,7 +36,7 @@ export interface Newcomer {
   readonly visit?: string;
 }
 
-export interface Session extends Omit<Newcomer, 'info' | 'visit'> {
+export interface Session extends Omit<Newcomer, 'info' | 'visit'>, Recipient {
   readonly visit: string;
   /** A presence set over REST may bring another one. */
   info: JsonObject | null;

@@ -14,7 +14,7 @@ function fanoutOf(room: RoomState) {
     room,
     clock,
     guarded: (task) => task(),
-    sessions: { deliver: (to, frames) => void delivered.push({ to, frames }) },
+    sessions: { deliver: (to, frames) => void delivered.push({ to: to.map(({ id }) => id), frames }) },
   });
   /** What each session got since the last call, as texts. */
   const turn = (): Record<string, string[]> => {

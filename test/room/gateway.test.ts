@@ -8,6 +8,7 @@ import type { SocketHandler } from '../../src/kernel/transport/server.ts';
 import { FULL_ACCESS, type Permissions } from '../../src/protocol/permissions.ts';
 import type { Admission, Visit } from '../../src/room/connection.ts';
 import { Gateway } from '../../src/room/gateway.ts';
+import { recipientOf } from '../../src/room/recipient.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { READER } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -27,6 +28,7 @@ function aGateway(limits: { messages?: Rate } = {}) {
   const doors: Door[] = [];
   const visits: Visit[] = [];
   const told: Command[] = [];
+  const elsewhere: string[] = [];
   const asked: { command: Command; answer: (value: unknown) => void }[] = [];
   const gateway = new Gateway({
     clock,
@@ -45,8 +47,13 @@ function aGateway(limits: { messages?: Rate } = {}) {
       ask: (_, command) => new Promise((answer) => asked.push({ command, answer })),
       tell: (_, command) => void told.push(command) === undefined,
       locationOf: () => null,
+      lineTo: () => null,
     },
-    elsewhere: { deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
+    elsewhere: {
+      deliver: (recipients) => void elsewhere.push(...recipients.map(({ id }) => id)),
+      closeSessions: () => undefined,
+      loseSessions: () => undefined,
+    },
     findMissingFiles: async () => [],
     chance: () => 0.5,
     admit: (_, visit) =>
@@ -89,7 +96,7 @@ function aGateway(limits: { messages?: Rate } = {}) {
     await settled();
     return socket;
   };
-  return { gateway, clock, doors, visits, told, asked, open, enter, shed };
+  return { gateway, clock, doors, visits, told, elsewhere, asked, open, enter, shed };
 }
 
 const permits = (told: readonly Command[]): Permissions[] =>
@@ -243,4 +250,16 @@ test('[GW9] a socket beyond the bound of a worker, or that comes while it takes 
   while (gateway.size < 100) open();
   expect(open().closes).toEqual([1013]);
   expect(first.closes).toEqual([]);
+});
+
+test('[GW10] a frame reaches the socket that carries its session, and goes elsewhere once none does', async () => {
+  const { gateway, elsewhere, enter } = aGateway();
+  const [ann, bob] = [await enter(), await enter()];
+  const recipients = [recipientOf(asSessionId('w-1')), recipientOf(asSessionId('w-2')), recipientOf(asSessionId('other-1'))];
+  const deliver = (data: string): void => gateway.deliver(recipients, [{ data, droppable: false }]);
+  deliver('both');
+  bob.handler.closed(1006, '');
+  deliver('ann');
+  expect([ann.sent, bob.sent]).toEqual([['both', 'ann'], ['both']]);
+  expect(elsewhere).toEqual(['other-1', 'w-2', 'other-1']);
 });

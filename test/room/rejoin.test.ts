@@ -4,6 +4,7 @@ import { asRoomId, asSessionId, asWorkerAddress, type WorkerAddress } from '../.
 import { silentLog } from '../../src/base/observe.ts';
 import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
 import { Gateway } from '../../src/room/gateway.ts';
+import { recipientOf } from '../../src/room/recipient.ts';
 import { pauseBeforeRejoinMs } from '../../src/room/rejoin.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -43,6 +44,7 @@ async function aClient() {
         }),
       tell: (_, command) => room.isKnown && told.push(command) > 0,
       locationOf: () => room.at,
+      lineTo: () => null,
     },
     admit: async () => ({
       roomId: asRoomId('room'),
@@ -74,6 +76,9 @@ async function aClient() {
 describe('a session whose room is lost', () => {
   test('[RJ3] joins anew over the same socket, under another id, and is what it was', async () => {
     const { gateway, joins, told, types, closes, sent } = await aClient();
+    const former = recipientOf(first);
+    gateway.deliver([former], [{ data: 'before', droppable: false }]);
+    expect(sent.splice(0)).toEqual(['before']);
     gateway.loseSessions([first]);
     await settled();
     expect(joins[1]).toMatchObject({ session: 'w-2' });
@@ -81,8 +86,8 @@ describe('a session whose room is lost', () => {
     await settled();
     expect(told.filter((command) => 'from' in command)).toMatchObject([{ from: 'w-2' }, { from: 'w-2' }]);
     expect(types()).toEqual(['session.leave', 'presence.patch', 'storage.fetch']);
-    gateway.deliver([first], [{ data: 'old', droppable: false }]);
-    gateway.deliver([asSessionId('w-2')], [{ data: 'new', droppable: false }]);
+    gateway.deliver([former, recipientOf(first)], [{ data: 'old', droppable: false }]);
+    gateway.deliver([recipientOf(asSessionId('w-2'))], [{ data: 'new', droppable: false }]);
     expect(sent).toEqual(['new']);
     expect(closes).toEqual([]);
   });
@@ -164,7 +169,7 @@ describe('a session whose room is lost', () => {
     const opsTold = () =>
       told.splice(0).flatMap((command) => (command.type === 'storage.change' ? command.ops.map(({ opId }) => opId) : []));
     say({ type: 201, ops: [op(0), op(1)] });
-    gateway.deliver([first], [{ data: 'one of two', droppable: false, answers: ['1:0'] }]);
+    gateway.deliver([recipientOf(first)], [{ data: 'one of two', droppable: false, answers: ['1:0'] }]);
     opsTold();
     gateway.loseSessions([first]);
     await settled();
@@ -183,7 +188,7 @@ describe('a session whose room is lost', () => {
   test('[RJ12] a client whose ops were all answered, or that has none, is not held back', async () => {
     const { gateway, joins, told, say } = await aClient();
     say({ type: 201, ops: [op(0), op(1)] });
-    gateway.deliver([first], [{ data: 'both', droppable: false, answers: ['1:0', '1:1'] }]);
+    gateway.deliver([recipientOf(first)], [{ data: 'both', droppable: false, answers: ['1:0', '1:1'] }]);
     gateway.loseSessions([first]);
     await settled();
     joins[1]!.answer();

@@ -2,9 +2,11 @@ import { expect, test } from 'vitest';
 import { AppError } from '../../src/base/errors.ts';
 import { asSessionId, asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
 import type { Message } from '../../src/kernel/cluster/bus.ts';
+import { type Recipient, recipientOf } from '../../src/room/recipient.ts';
 import { RemoteSessions } from '../../src/room/remote-sessions.ts';
 
 const ids = (...names: string[]) => names.map(asSessionId);
+const recipients = (...names: string[]) => ids(...names).map(recipientOf);
 
 /** Two workers, the first of which owns rooms; what it sends arrives at the other's sessions. */
 function twoWorkers() {
@@ -18,7 +20,7 @@ function twoWorkers() {
   const left = new Set<string>();
   const here = {
     has: (session: string) => !left.has(session),
-    deliver: (sessions: unknown, frames: unknown) => void heard.push(['deliver', sessions, frames]),
+    deliver: (to: readonly Recipient[], frames: unknown) => void heard.push(['deliver', to.map(({ id }) => id), frames]),
     closeSessions: (sessions: unknown, refusal: AppError) => void heard.push(['close', sessions, refusal.code, refusal.facts]),
     loseSessions: (sessions: unknown) => void heard.push(['lose', sessions]),
   };
@@ -33,7 +35,7 @@ test('[RX1] a frame crosses to each worker once, with the sessions there that it
   owner.comesFrom(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
   owner.comesFrom(asSessionId('other-1'), asWorkerAddress('o:1'));
   const frames = [{ data: 'hello', droppable: false }];
-  owner.deliver(ids('ed-ge-1', 'other-7', 'ed-ge-25'), frames);
+  owner.deliver(recipients('ed-ge-1', 'other-7', 'ed-ge-25'), frames);
   expect(sent.map(({ to }) => to)).toEqual(['e:1', 'o:1']);
   sent.pop();
   pass();
@@ -57,7 +59,7 @@ test('[RX3] nothing is sent for a worker that is down, and its name is told once
   owner.comesFrom(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
   expect(owner.workerDown(asWorkerAddress('e:1'))).toEqual(['ed-ge']);
   expect(owner.workerDown(asWorkerAddress('e:1'))).toEqual([]);
-  owner.deliver(ids('ed-ge-1'), []);
+  owner.deliver(recipients('ed-ge-1'), []);
   expect(sent).toEqual([]);
 });
 
@@ -65,7 +67,7 @@ test('[RX4] who has something for a session that is not there any more is told s
   const { owner, sent, heard, pass, left, gone, here } = twoWorkers();
   owner.comesFrom(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
   left.add('ed-ge-2');
-  owner.deliver(ids('ed-ge-1', 'ed-ge-2'), []);
+  owner.deliver(recipients('ed-ge-1', 'ed-ge-2'), []);
   pass();
   expect(heard).toEqual([['deliver', ids('ed-ge-1'), []]]);
   expect(sent.map(({ to }) => to)).toEqual(['o:1']);
@@ -75,7 +77,7 @@ test('[RX4] who has something for a session that is not there any more is told s
 
 test('[RX4] and so is a room on the worker that had the socket', () => {
   const { owner, sent, gone } = twoWorkers();
-  owner.deliver(ids('own-er-5'), []); // asked only for sessions whose sockets are not here
+  owner.deliver(recipients('own-er-5'), []); // asked only for sessions whose sockets are not here
   expect(gone).toEqual(['own-er-5']);
   expect(sent).toEqual([]);
 });

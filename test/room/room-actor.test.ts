@@ -56,7 +56,7 @@ function anActor(policy: Partial<RoomPolicy> = {}) {
         release: async (_, options) => void releases.push(options),
       },
       sessions: {
-        deliver: (to, frames) => void sent.push(...to.flatMap((session) => frames.map(({ data }) => `${session} ${data}`))),
+        deliver: (to, frames) => void sent.push(...to.flatMap(({ id }) => frames.map(({ data }) => `${id} ${data}`))),
         closeSessions: (to, refusal) => void (to.length > 0 && closed.push({ to, code: refusal.code })),
         loseSessions: (to) => void (to.length > 0 && closed.push({ to, code: 'joins anew' })),
       },

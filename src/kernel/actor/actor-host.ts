@@ -10,6 +10,7 @@ import { AppError } from '../../base/errors.ts';
 import { Turns } from '../../base/turns.ts';
 import type { Recall } from '../cluster/ownership.ts';
 import type { Actor } from './actor.ts';
+import { type Line, Slot } from './slot.ts';
 
 export interface ActorHostDeps<Command> {
   readonly clock: Clock;
@@ -27,25 +28,6 @@ export interface ActorHostDeps<Command> {
   readonly onUntold?: (key: string, command: Command) => void;
   /** The actor has written down its state and given up its ownership, or could not: it is not here any more. */
   readonly onStopped?: (key: string) => void;
-}
-
-interface Waiting<Command> {
-  run(actor: Actor<Command>): void;
-  fail(error: unknown): void;
-}
-
-interface Slot<Command> {
-  actor: Actor<Command> | null;
-  /** Commands that arrived before the actor was ready, in order. */
-  waiting: Waiting<Command>[];
-  /** So many of these were there before the load began to look. */
-  early: number;
-  /** Settles, never rejects, when the load is over. */
-  loaded: Promise<void>;
-  /** Settles, never rejects, when the actor is down; null while it is up. */
-  stopped: Promise<void> | null;
-  /** It goes to another worker: who waits for the end of the stop is to follow it. */
-  isMoving: boolean;
 }
 
 const TICK_EVERY_MS = 1_000;
@@ -116,9 +98,14 @@ export class ActorHost<Command> {
   tell(key: string, command: Command): boolean {
     const slot = this.#awake(key);
     if (slot === null) return false;
-    if (slot.actor !== null && slot.stopped === null) slot.actor.tell(command);
-    else slot.waiting.push({ run: (actor) => actor.tell(command), fail: () => this.#deps.onUntold?.(key, command) });
+    if (!slot.tell(command))
+      slot.waiting.push({ run: (actor) => actor.tell(command), fail: () => this.#deps.onUntold?.(key, command) });
     return true;
+  }
+
+  /** The way to an actor that is awake here, or null. It may be kept, and keeps nothing of an actor that is gone. */
+  lineTo(key: string): Line<Command> | null {
+    return this.#awake(key);
   }
 
   /** `tell` to all that are awake. */
@@ -206,7 +193,7 @@ export class ActorHost<Command> {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
     if (this.#isClosed) throw new AppError('SERVER_STOPPING');
-    const slot: Slot<Command> = { actor: null, waiting: [], early: 0, loaded: Promise.resolve(), stopped: null, isMoving: false };
+    const slot = new Slot<Command>();
     this.#slots.set(key, slot); // before the first await: one load, however many callers
     slot.loaded = this.#load(key, slot).catch((error: unknown) => this.#deps.onError(error, key));
     return slot;
@@ -240,10 +227,11 @@ export class ActorHost<Command> {
     if (this.#areSuspended) void this.resumeAll();
     const nowMs = this.#deps.clock.nowMs();
     for (const [key, slot] of this.#slots) {
-      if (slot.actor === null || slot.stopped !== null) continue;
+      const { actor } = slot;
+      if (actor === null || slot.stopped !== null) continue;
       try {
-        slot.actor.tick(nowMs);
-        if (slot.actor.isIdle(nowMs)) void this.#stop(key, slot);
+        actor.tick(nowMs);
+        if (actor.isIdle(nowMs)) void this.#stop(key, slot);
       } catch (error) {
         this.#deps.onError(error, key); // of one actor; the others still have their tick
       }
@@ -262,7 +250,7 @@ export class ActorHost<Command> {
     } catch (error) {
       this.#deps.onError(error, key);
     }
-    if (this.#slots.get(key) === slot) this.#slots.delete(key);
+    this.#forget(key, slot);
     this.#deps.onStopped?.(key);
     this.#wakeAgain(key, slot);
   }
@@ -275,8 +263,13 @@ export class ActorHost<Command> {
   }
 
   #drop(key: string, slot: Slot<Command>): void {
-    if (this.#slots.get(key) === slot) this.#slots.delete(key);
+    this.#forget(key, slot);
     for (const { fail } of slot.waiting.splice(0)) fail(new AppError('ROOM_MOVED'));
+  }
+
+  #forget(key: string, slot: Slot<Command>): void {
+    if (this.#slots.get(key) === slot) this.#slots.delete(key);
+    slot.actor = null;
   }
 }
 

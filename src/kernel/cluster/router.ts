@@ -9,6 +9,7 @@ import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import { asWorkerAddress, type WorkerAddress } from '../../base/ids.ts';
 import type { ActorHost } from '../actor/actor-host.ts';
+import type { Line } from '../actor/slot.ts';
 import type { Bus, Message } from './bus.ts';
 import type { Directory } from './directory.ts';
 import { Locations } from './locations.ts';
@@ -123,6 +124,11 @@ export class Router<Command> {
     if (at === undefined) return false;
     this.#deps.bus.tell(at, { kind: TELL, payload: [key, command] });
     return true;
+  }
+
+  /** The way to the actor, if it is awake on this worker. */
+  lineTo(key: string): Line<Command> | null {
+    return this.#deps.host.lineTo(key);
   }
 
   /** Hands `command` to the actor if it is awake anywhere, and resolves when it was. Never rejects: what could not be handed on is dropped. */

@@ -213,6 +213,33 @@ test('[AH6] an actor that lost its ownership is dropped unread; the next command
   expect(await second).toBe('did 2');
 });
 
+test('[AH20] a line leads to an actor that is awake; once that stops or is lost it leads nowhere, whoever comes after it', async () => {
+  const { host, loads, clock } = aHost();
+  const wake = async (): Promise<Recorder> => {
+    const asked = host.ask('a', 'wake up');
+    const { actor, ready } = loads.at(-1)!;
+    ready();
+    await asked;
+    return actor;
+  };
+  expect(host.lineTo('a')).toBeNull();
+  const first = await wake();
+  const line = host.lineTo('a')!;
+  expect([line.tell('1'), first.heard]).toEqual([true, ['wake up', '1']]);
+  loads[0]!.lose();
+  await wake();
+  expect([line.tell('2'), first.heard]).toEqual([false, ['wake up', '1']]);
+
+  const next = host.lineTo('a')!;
+  loads[1]!.actor.idle = true;
+  clock.advance(1_000);
+  expect([next.tell('3'), loads[1]!.actor.heard]).toEqual([false, ['wake up', 'tick']]);
+  loads[1]!.actor.stopped!();
+  await settled();
+  await wake();
+  expect([next.tell('4'), loads[2]!.actor.heard]).toEqual([false, ['wake up']]);
+});
+
 test('[AH7] closing stops every actor, also one still loading, and refuses newcomers', async () => {
   const { host, loads } = aHost();
   const first = host.ask('a', '1');

@@ -188,6 +188,7 @@ export class FallingRoom {
           return true;
         },
         locationOf: () => null,
+        lineTo: () => null,
       },
       admit: async () => ({
         roomId: ROOM,
