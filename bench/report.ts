@@ -3,7 +3,7 @@ import { type Case, serversOf, type Variant } from './case.ts';
 import { RUN } from './config.ts';
 import { METRICS, type Metric, type Summary } from './metrics.ts';
 import type { CaseRecord, Circumstances, Run } from './record.ts';
-import { rawUws, rawUwsWithCommits } from './servers/raw-uws.ts';
+import { rawUws, rawUwsWithCommits, rawUwsWithRooms } from './servers/raw-uws.ts';
 import {
   comparedWith,
   figure,
@@ -24,7 +24,8 @@ Medians over the rounds, least and most in brackets. Ratios are medians divided 
 
 Under the tables of a case stand the predictions for our servers, and beside them what the bare relay (raw-uws) makes of the same. Where it misses
 too, the prediction asks for more than a socket that checks and keeps nothing gives on this machine. raw-uws-commits is the same relay, which has
-each write in Postgres before it says so: the floor of who keeps that promise.
+each write in Postgres before it says so: the floor of who keeps that promise. raw-uws-rooms keeps rooms as ours does, with our decisions and our
+journal, and nothing else of a server.
 
 † the load process was busier than ${RUN.loadBusyMax * 100} % of its core: it was itself the limit, throughput is a lower bound.
 ‡ other processes used more than ${RUN.othersBusyMax} cores meanwhile: the figure says less.
@@ -92,7 +93,7 @@ function marksOf(runs: readonly Run[]): string {
   return (isOver(runs, 'loadBusy', RUN.loadBusyMax) ? ' †' : '') + (isOver(runs, 'othersBusy', RUN.othersBusyMax) ? ' ‡' : '');
 }
 
-const RELAYS: readonly string[] = [rawUws.name, rawUwsWithCommits.name];
+const RELAYS: readonly string[] = [rawUws.name, rawUwsWithCommits.name, rawUwsWithRooms.name];
 
 /** What was predicted, a row each, and what came of it: a column for each server of ours, and for the relays, which show the floor. */
 function verdictsOf(theCase: Case, runs: readonly Run[]): string[] {

@@ -8,7 +8,7 @@ import { settledKb } from '../memory.ts';
 import { atrium } from '../servers/atrium.ts';
 import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { hocuspocus } from '../servers/hocuspocus.ts';
-import { rawUws, rawUwsWithCommits } from '../servers/raw-uws.ts';
+import { rawUws, rawUwsWithCommits, rawUwsWithRooms } from '../servers/raw-uws.ts';
 import { vendorDev } from '../servers/vendor-dev.ts';
 import { yWebsocket } from '../servers/y-websocket.ts';
 import { talkOf } from './fanout-yjs.ts';
@@ -26,7 +26,7 @@ export const rooms1000: Case = {
   question: 'What do many small rooms cost, in time and in memory?',
   unit: 'deliveries',
   subjects: [atrium, atriumCluster],
-  peers: [rawUws, rawUwsWithCommits, yWebsocket, hocuspocus, vendorDev],
+  peers: [rawUws, rawUwsWithCommits, rawUwsWithRooms, yWebsocket, hocuspocus, vendorDev],
   variants: [{ name: NAME, load: talkInAll }],
   warmupSeconds: WRITES_WARMUP_SECONDS,
   metrics: [
