@@ -5,15 +5,14 @@
  * knows neither commands nor the journal.
  */
 import { SmallMap } from '../base/small.ts';
+import { RequestRing } from './request-ring.ts';
 
-/** Those of a day, as for other servers with such keys; in a room with more writes than this, at least so many. */
+/** Those of a day, as for other servers with such keys; in a room with more writes than this, so many. */
 export const REQUESTS_MAX = 10_000;
 export const REQUEST_AGE_MS_MAX = 24 * 60 * 60 * 1_000;
 /** Answers are small, or not kept: every snapshot carries them. */
 export const ANSWER_CHARACTERS_MAX = 16 * 1_024;
 export const ANSWERS_CHARACTERS_MAX = 256 * 1_024;
-/** The oldest go many at once: a map whose first entries were deleted one by one is slow to find its first. */
-const FORGOTTEN_AT_ONCE = 1_000;
 
 export interface DecidedRequest {
   readonly id: string;
@@ -27,8 +26,8 @@ export interface DecidedRequest {
 export type StoredRequest = readonly [id: string, digest: string, atMs: number, answer: string | null];
 
 export class RecentRequests {
-  /** Oldest first. */
-  readonly #decided = new SmallMap<string, { readonly digest: string; readonly atMs: number }>();
+  /** Null until there is one: most rooms never have any. */
+  #decided: RequestRing | null = null;
   /** By id, oldest first; of those above. */
   readonly #answers = new SmallMap<string, string>();
   #answersCharacters = 0;
@@ -39,33 +38,24 @@ export class RecentRequests {
   }
 
   find(id: string, nowMs: number): Pick<DecidedRequest, 'digest' | 'answer'> | null {
-    const decided = this.#decided.get(id);
-    if (decided === undefined || isOld(decided, nowMs)) return null;
+    const decided = this.#decided?.find(id) ?? null;
+    if (decided === null || isOld(decided, nowMs)) return null;
     return { digest: decided.digest, answer: this.#answers.get(id) ?? null };
   }
 
   add({ id, digest, atMs, answer }: DecidedRequest): void {
-    if (this.#decided.has(id)) this.#forget(id); // an old one: this one comes last
-    this.#decided.set(id, { digest, atMs });
+    this.#decided ??= new RequestRing(REQUESTS_MAX);
+    if (this.#answers.size > 0) this.#forgetAnswers(id, this.#decided.nextToGo);
+    this.#decided.add({ id, digest, atMs });
     if (answer !== null && answer.length <= ANSWER_CHARACTERS_MAX) this.#keepAnswer(id, answer);
-    if (this.#decided.size >= REQUESTS_MAX + FORGOTTEN_AT_ONCE) this.#forgetOldest();
   }
 
   /** The last ones, without those that were too old when the last came. */
   stored(): StoredRequest[] {
-    const last = [...this.#decided].slice(-REQUESTS_MAX);
-    const nowMs = last.at(-1)?.[1].atMs ?? 0;
-    const known = last.filter(([, decided]) => !isOld(decided, nowMs));
-    return known.map(([id, { digest, atMs }]) => [id, digest, atMs, this.#answers.get(id) ?? null]);
-  }
-
-  #forgetOldest(): void {
-    let left = FORGOTTEN_AT_ONCE;
-    for (const id of this.#decided.keys()) {
-      if (left === 0) break;
-      this.#forget(id);
-      left -= 1;
-    }
+    const last = this.#decided?.all() ?? [];
+    const nowMs = last.at(-1)?.atMs ?? 0;
+    const known = last.filter((decided) => !isOld(decided, nowMs));
+    return known.map(({ id, digest, atMs }) => [id, digest, atMs, this.#answers.get(id) ?? null]);
   }
 
   #keepAnswer(id: string, answer: string): void {
@@ -74,18 +64,16 @@ export class RecentRequests {
     if (this.#answersCharacters <= ANSWERS_CHARACTERS_MAX) return;
     for (const oldest of this.#answers.keys()) {
       if (this.#answersCharacters <= ANSWERS_CHARACTERS_MAX / 2) break;
-      this.#forgetAnswer(oldest);
+      this.#forgetAnswers(oldest);
     }
   }
 
-  #forget(id: string): void {
-    this.#decided.delete(id);
-    if (this.#answers.size > 0) this.#forgetAnswer(id);
-  }
-
-  #forgetAnswer(id: string): void {
-    this.#answersCharacters -= this.#answers.get(id)?.length ?? 0;
-    this.#answers.delete(id);
+  #forgetAnswers(...ids: (string | null)[]): void {
+    for (const id of ids) {
+      if (id === null) continue;
+      this.#answersCharacters -= this.#answers.get(id)?.length ?? 0;
+      this.#answers.delete(id);
+    }
   }
 }
 
