@@ -1,6 +1,6 @@
 /**
  * Requests by their ids, oldest first, in arrays of bytes. In a busy room ten thousand of them come and go within a second: as objects they would be
- * what the collector of garbage is mostly busy with, for they live just long enough to grow old, and would take six times the memory.
+ * what the collector of garbage is mostly busy with, for they live just long enough to grow old, and would take four times the memory.
  *
  * What is in it is told apart by an index of slots (open addressing, linear probing). It knows neither ages nor answers.
  */
@@ -13,10 +13,12 @@ const DIGEST_CHARACTERS_MAX = 16;
 const ID_AT = 2;
 const DIGEST_AT = ID_AT + ID_CHARACTERS_MAX;
 const SLOT_BYTES = DIGEST_AT + DIGEST_CHARACTERS_MAX;
-const SLOTS_MIN = 16;
+const SLOTS_MIN = 4;
 /** Characters of an id that its place in the index depends on: an id is a digest, and these are chance enough. */
 const HASHED_CHARACTERS = 8;
 const NOWHERE = -1;
+/** The id that is looked for at the moment. */
+const wanted = new Uint8Array(ID_CHARACTERS_MAX);
 
 export interface RingEntry {
   readonly id: string;
@@ -34,7 +36,6 @@ export class RequestRing {
   #first = 0;
   /** Slots in use, those that were taken out between others included. */
   #used = 0;
-  readonly #id = new Uint8Array(ID_CHARACTERS_MAX);
 
   constructor(slotsMax: number) {
     this.#slotsMax = slotsMax;
@@ -106,7 +107,6 @@ export class RequestRing {
   }
 
   #find(id: string): number {
-    const wanted = this.#id;
     for (let at = 0; at < id.length; at += 1) wanted[at] = id.charCodeAt(at);
     for (let place = this.#place(wanted, 0, id.length); this.#index[place] !== 0; place = this.#after(place)) {
       const slot = this.#index[place]! - 1;
@@ -119,7 +119,7 @@ export class RequestRing {
   #isCalled(slot: number, length: number): boolean {
     const start = slot * SLOT_BYTES;
     if (this.#bytes[start] !== length) return false;
-    for (let at = 0; at < length; at += 1) if (this.#bytes[start + ID_AT + at] !== this.#id[at]) return false;
+    for (let at = 0; at < length; at += 1) if (this.#bytes[start + ID_AT + at] !== wanted[at]) return false;
     return true;
   }
 

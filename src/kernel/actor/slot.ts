@@ -1,9 +1,9 @@
 /** The place of one actor on this worker, from the first command for it until it is down. */
 import type { Actor } from './actor.ts';
 
-/** The way to an actor, for who tells it much: one look it up less for each command. */
+/** The way to an actor, for who tells it much: the actor need not be looked up for each command. */
 export interface Line<Command> {
-  /** False when it leads nowhere any more, which then stays so: nothing was told. */
+  /** False while the actor cannot hear it, and for good when it is gone: nothing was told, and whoever knows the key may find another way. */
   tell(command: Command): boolean;
 }
 
