@@ -7,7 +7,7 @@
 import { SmallMap } from '../base/small.ts';
 import { RequestRing } from './request-ring.ts';
 
-/** Those of a day, as for other servers with such keys; in a room with more writes than this, so many. */
+/** Those of a day, as for other servers with such keys; in a room with more writes than this, so many, less those that came again a day later. */
 export const REQUESTS_MAX = 10_000;
 export const REQUEST_AGE_MS_MAX = 24 * 60 * 60 * 1_000;
 /** Answers are small, or not kept: every snapshot carries them. */

@@ -4,7 +4,6 @@
  * Frames, REST calls, timers and other workers all become `Command`s; `room.ts` decides them; `room-actor.ts` performs the
  * effects. Nothing else touches a room (house 3.1).
  */
-
 import type { ErrorCode } from '../base/errors.ts';
 import type { RequestKey, RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { Json, JsonObject } from '../base/json.ts';
