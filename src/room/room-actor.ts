@@ -254,9 +254,9 @@ export class RoomActor implements Actor<Command> {
 
   /** Records come first: what is done next may bring in another command, and that must find them whole. */
   #perform(effects: readonly Effect[], answer: Answer | null): void {
-    for (const effect of effects) if (effect.type === 'journal') this.#pending.add(encodeRecord(effect.record));
-    this.#watch.decided(effects);
     try {
+      for (const effect of effects) if (effect.type === 'journal') this.#pending.add(encodeRecord(effect.record));
+      this.#watch.decided(effects);
       this.#tell(effects, answer);
     } catch (error) {
       this.#break(error);
@@ -336,6 +336,7 @@ export class RoomActor implements Actor<Command> {
   #lose(why: Loss | 'broken' | 'retired'): void {
     if (this.#isLost) return;
     this.#isLost = true;
+    this.#onLost(); // first: whatever else breaks, the next who asks finds another actor
     this.#watch.close();
     this.#deps.metrics?.count('atrium_rooms_lost_total', why);
     const level = why === 'retired' ? 'debug' : 'warn';
@@ -345,7 +346,6 @@ export class RoomActor implements Actor<Command> {
     );
     // Fenced entries were not written, so nothing that waited had its effect; of the others it is not known.
     this.#gate.refuseAll(new AppError(why === 'fenced' ? 'ROOM_MOVED' : 'OUTCOME_UNKNOWN'));
-    this.#onLost();
     this.#loseSessions([...this.#room.sessions.keys()]);
   }
 

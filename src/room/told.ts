@@ -29,7 +29,7 @@ export class Told {
         this.#followsStorage = true;
         break;
       case 'ydoc.fetch':
-        this.#ydocs.set(command.guid, isNothing(command.vector) ? NOTHING : command.vector);
+        this.#ydocs.set(command.guid, isNothing(command.vector) ? NOTHING : copied(command.vector));
         break;
       case 'awareness.change':
         this.#noteAwareness(command.update);
@@ -52,8 +52,13 @@ export class Told {
   #noteAwareness(update: Uint8Array): void {
     const clientId = soleAwarenessId(update);
     if (clientId === null || (this.#awareness !== null && this.#awareness.clientId !== clientId)) return;
-    this.#awareness = { clientId, update };
+    this.#awareness = { clientId, update: copied(update) };
   }
+}
+
+/** By itself: it came in memory that short frames share, all of which it would keep alive for as long as its client says nothing else. */
+function copied(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes);
 }
 
 /** A state vector of no clients. */

@@ -465,6 +465,17 @@ test('[GA15] a message that cannot be encoded costs its room the memory of it, n
   expect(lost()).toBe(1);
 });
 
+test('[GA10] a record that cannot be encoded drops the room: nothing after it is written', async () => {
+  const { actor, appends, lost } = withPeople(anActor());
+  const doc = new Y.Doc();
+  doc.getText('t').insert(0, 'a');
+  actor.tell({ type: 'ydoc.change', from: null, guid: 1n as never, update: Y.encodeStateAsUpdate(doc) }); // none such gets past the socket
+  actor.tell(set('ann', 2, 1));
+  await settled();
+  expect(lost()).toBe(1);
+  expect(appends).toEqual([]);
+});
+
 test('[GA16] a reader who asks for more than may wait at the gate is refused, and only that one', async () => {
   const { actor, closed, appends } = withPeople(anActor({ pendingBytesMax: 10_000_000 }));
   const bytes = new Uint8Array(1_048_576).fill(97);

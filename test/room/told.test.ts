@@ -33,3 +33,16 @@ test('[RJ2] of awareness, the newest state of the client itself is told again, n
   told.note({ type: 'awareness.change', from: old, update: new Uint8Array([]) });
   expect(told.again(now)).toEqual([{ type: 'awareness.change', from: now, update: state(7, 2) }]);
 });
+
+test('[RJ15] what is told again has memory of its own', () => {
+  const told = new Told();
+  const shared = new Uint8Array(8_192);
+  const update = encodeAwareness([{ clientId: 7, clock: 1, state: { at: 1 } }]);
+  shared.set(update, 100);
+  told.note({ type: 'awareness.change', from: old, update: shared.subarray(100, 100 + update.length) });
+  told.note({ type: 'ydoc.fetch', from: old, guid: '', vector: shared.subarray(100, 110) });
+  for (const command of told.again(now)) {
+    const { buffer, length } = command.type === 'ydoc.fetch' ? command.vector : (command as { update: Uint8Array }).update;
+    expect(buffer.byteLength).toBe(length);
+  }
+});

@@ -170,8 +170,9 @@ export class ActorHost<Command> {
   /** Actors that load may have been claimed before: they are dropped, whoever is meant, and loaded anew by the next command. */
   recall(recalls: readonly Recall[]): void {
     for (const [key, slot] of this.#slots) {
-      if (slot.actor === null) this.#drop(key, slot);
-      else for (const recall of recalls) slot.actor.recall(recall);
+      const { actor } = slot; // of its slot no more after the recall that it goes with
+      if (actor === null) this.#drop(key, slot);
+      else for (const recall of recalls) actor.recall(recall);
     }
   }
 
@@ -211,7 +212,7 @@ export class ActorHost<Command> {
       slot.actor = actor;
       this.#runWaiting(slot, actor);
     } catch (error) {
-      if (this.#slots.get(key) === slot) this.#slots.delete(key);
+      this.#forget(key, slot);
       const isFinal = error instanceof AppError && !error.retry && !this.#isClosed;
       for (const { fail } of slot.waiting.splice(0, isFinal ? slot.early : slot.waiting.length)) fail(error);
       this.#wakeAgain(key, slot); // for them it may be there by now, such as a room that was made meanwhile

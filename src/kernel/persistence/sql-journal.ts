@@ -277,10 +277,10 @@ export class SqlJournal implements Journal {
    * fault of the others, nor of the database.
    */
   #tell(waiting: Waiting, outcome: unknown): void {
+    this.#held.delete(waiting); // also of what was given up while it was asked about, and is held once more
     if (waiting.isTold) return;
     waiting.isTold = true;
     const { entry, appender } = waiting;
-    this.#held.delete(waiting);
     if (this.#underWay.get(entry.stream) === waiting) this.#underWay.delete(entry.stream);
     this.#pendingBytes -= entry.payload.length;
     try {

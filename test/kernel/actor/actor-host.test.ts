@@ -10,6 +10,7 @@ class Recorder implements Actor<string> {
   idle = false;
   isFull = false;
   breaks = false;
+  onRecall: (() => void) | null = null;
   stopped: (() => void) | null = null;
   failed: ((error: Error) => void) | null = null;
 
@@ -29,6 +30,7 @@ class Recorder implements Actor<string> {
   }
   recall({ stream }: { stream: number }): void {
     this.heard.push(`recall ${stream}`);
+    this.onRecall?.();
   }
   suspend(): void {
     this.heard.push('suspend');
@@ -367,6 +369,20 @@ test('[AH16] a recall reaches all actors, and drops those that load: they may ha
   host.recall([{ stream: 7, epoch: 3 }]);
   await expect(loading).rejects.toMatchObject({ code: 'ROOM_MOVED' });
   expect(loads[0]!.actor.heard).toEqual(['1', 'recall 7']);
+});
+
+test('[AH16] an actor that goes with a recall leaves the others to theirs', async () => {
+  const { host, loads } = aHost();
+  const answers = ['a', 'b', 'c'].map((key) => host.ask(key, '1'));
+  for (const load of loads) load.ready();
+  await Promise.all(answers);
+  for (const load of loads) load.actor.onRecall = () => load.lose();
+  host.recall([
+    { stream: 7, epoch: 3 },
+    { stream: 8, epoch: 3 },
+  ]);
+  expect(host.keys).toEqual([]);
+  for (const { actor } of loads) expect(actor.heard).toEqual(['1', 'recall 7', 'recall 8']);
 });
 
 test('[AH17] what was told to an actor that then could not be loaded is reported as unheard', async () => {

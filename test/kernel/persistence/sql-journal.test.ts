@@ -255,6 +255,35 @@ describe('trouble with one stream', () => {
     expect(await versionsOf(held)).toEqual([1]);
   });
 
+  test('[JO16] what is given up while it is tried again is not tried once more', async () => {
+    const { db: slow, sizes, go } = stopAndGo();
+    const clock = manualClock();
+    const journal = new SqlJournal({ db: slow, clock: { ...clock, soon: (task) => setImmediate(task) }, log: silentLog });
+    const stream = await aStream(db);
+    const tries = async (count: number): Promise<void> => {
+      while (sizes.length < count) {
+        clock.advance(100);
+        go();
+        await turn();
+      }
+    };
+    await db.transaction(async (tx) => {
+      await tx.query(sql`select from actor_owner where stream = ${stream} for update`);
+      const onHeld = append(journal, anEntry(stream, 1));
+      await tries(3); // the row is locked each time, and the third is under way
+      journal.close();
+      await expect(onHeld).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+      go();
+      const untilMs = Date.now() + 500; // longer than that try waits for the lock
+      while (Date.now() < untilMs) {
+        clock.advance(100);
+        await turn();
+      }
+      expect(sizes).toHaveLength(3);
+    });
+    expect(await versionsOf(stream)).toEqual([]);
+  });
+
   test('[JO10] an entry that the server refuses fails alone', async () => {
     const journal = journalOn(db);
     const [good, bad] = (await streams(2)) as [number, number];
