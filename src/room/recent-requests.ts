@@ -22,8 +22,13 @@ export interface DecidedRequest {
   readonly answer: string | null;
 }
 
-/** As in a snapshot. */
-export type StoredRequest = readonly [id: string, digest: string, atMs: number, answer: string | null];
+/** As in a snapshot: their slots in a ring, oldest first, and the answers of some of them. */
+export interface StoredRequests {
+  readonly slots: Uint8Array;
+  readonly answers: readonly (readonly [id: string, answer: string])[];
+}
+
+const NOTHING: StoredRequests = { slots: new Uint8Array(0), answers: [] };
 
 export class RecentRequests {
   /** Null until there is one: most rooms never have any. */
@@ -31,11 +36,6 @@ export class RecentRequests {
   /** By id, oldest first; of those above. */
   readonly #answers = new SmallMap<string, string>();
   #answersCharacters = 0;
-
-  /** @param stored oldest first */
-  constructor(stored: Iterable<StoredRequest> = []) {
-    for (const [id, digest, atMs, answer] of stored) this.add({ id, digest, atMs, answer });
-  }
 
   find(id: string, nowMs: number): Pick<DecidedRequest, 'digest' | 'answer'> | null {
     const decided = this.#decided?.find(id) ?? null;
@@ -51,11 +51,19 @@ export class RecentRequests {
   }
 
   /** The last ones, without those that were too old when the last came. */
-  stored(): StoredRequest[] {
-    const last = this.#decided?.all() ?? [];
-    const nowMs = last.at(-1)?.atMs ?? 0;
-    const known = last.filter((decided) => !isOld(decided, nowMs));
-    return known.map(({ id, digest, atMs }) => [id, digest, atMs, this.#answers.get(id) ?? null]);
+  stored(): StoredRequests {
+    if (this.#decided === null) return NOTHING;
+    const { newestMs } = this.#decided;
+    const slots = this.#decided.stored(newestMs - REQUEST_AGE_MS_MAX);
+    return { slots, answers: [...this.#answers].filter(([id]) => this.find(id, newestMs) !== null) };
+  }
+
+  /** What was stored, in a room that knows none yet. */
+  restore({ slots, answers }: StoredRequests): void {
+    if (slots.length === 0) return;
+    this.#decided = new RequestRing(REQUESTS_MAX);
+    this.#decided.restore(slots);
+    for (const [id, answer] of answers) this.#keepAnswer(id, answer);
   }
 
   #keepAnswer(id: string, answer: string): void {

@@ -1,18 +1,20 @@
 /**
  * Requests by their ids, oldest first, in arrays of bytes. In a busy room ten thousand of them come and go within a second: as objects they would be
- * what the collector of garbage is mostly busy with, for they live just long enough to grow old, and would take four times the memory.
+ * what the collector of garbage is mostly busy with, for they live just long enough to grow old, and would take four times the memory. Snapshots take the
+ * slots as they lie.
  *
  * What is in it is told apart by an index of slots (open addressing, linear probing). It knows neither ages nor answers.
  */
-import { asciiText } from '../base/binary.ts';
+import { asciiText, concat, putAscii } from '../base/binary.ts';
 
 /** In ASCII: digests, cut to these lengths where they are made (`kernel/transport/idempotency.ts`). */
 const ID_CHARACTERS_MAX = 22;
 const DIGEST_CHARACTERS_MAX = 16;
-/** A slot: both lengths, id, digest. Of one that was taken out the id has none. */
+/** A slot, as it is stored, too: both lengths, id, digest, time (a double, its first byte first). Of one that was taken out the id has no length. */
 const ID_AT = 2;
 const DIGEST_AT = ID_AT + ID_CHARACTERS_MAX;
-const SLOT_BYTES = DIGEST_AT + DIGEST_CHARACTERS_MAX;
+const TIME_AT = DIGEST_AT + DIGEST_CHARACTERS_MAX;
+const SLOT_BYTES = TIME_AT + 8;
 const SLOTS_MIN = 4;
 /** Characters of an id that its place in the index depends on: an id is a digest, and these are chance enough. */
 const HASHED_CHARACTERS = 8;
@@ -29,8 +31,8 @@ export interface RingEntry {
 export class RequestRing {
   readonly #slotsMax: number;
   #slots = 0;
-  #bytes = new Uint8Array(0);
-  #times = new Float64Array(0);
+  #bytes: Uint8Array = new Uint8Array(0);
+  #view: DataView = new DataView(this.#bytes.buffer);
   /** Slots by the hashes of their ids, counted from 1; 0 where there is none. At least half of it is empty. */
   #index = new Int32Array(1);
   #first = 0;
@@ -44,6 +46,11 @@ export class RequestRing {
   /** What makes way when the next one comes; null while there is room. */
   get nextToGo(): string | null {
     return this.#used < this.#slotsMax ? null : this.#idAt(this.#first);
+  }
+
+  /** When the last one came; 0 when there is none. */
+  get newestMs(): number {
+    return this.#used === 0 ? 0 : this.#timeOf(this.#slotOf(this.#used - 1));
   }
 
   /** As the newest, also when it is there already. @throws RangeError when it fits no slot. */
@@ -73,6 +80,33 @@ export class RequestRing {
     return entries;
   }
 
+  /** The slots of all that came since then, oldest first, and of what came in between. */
+  stored(sinceMs: number): Uint8Array {
+    let at = 0;
+    while (at < this.#used && this.#timeOf(this.#slotOf(at)) < sinceMs) at += 1;
+    if (at === this.#used) return new Uint8Array(0);
+    const [from, to] = [this.#slotOf(at), this.#slotOf(this.#used - 1) + 1];
+    return concat(from < to ? [this.#slice(from, to)] : [this.#slice(from, this.#slots), this.#slice(0, to)]);
+  }
+
+  /** What another had stored, instead of all that is here. */
+  restore(stored: Uint8Array): void {
+    const last = stored.subarray(-this.#slotsMax * SLOT_BYTES);
+    this.#bytes = last;
+    this.#view = new DataView(last.buffer, last.byteOffset, last.byteLength);
+    this.#used = this.#slots = last.length / SLOT_BYTES;
+    this.#first = 0;
+    this.#grow(); // which reads them, and writes them into memory and an index of its own
+  }
+
+  #slice(from: number, to: number): Uint8Array {
+    return this.#bytes.slice(from * SLOT_BYTES, to * SLOT_BYTES);
+  }
+
+  #timeOf(slot: number): number {
+    return this.#view.getFloat64(slot * SLOT_BYTES + TIME_AT);
+  }
+
   #slotOf(at: number): number {
     return (this.#first + at) % this.#slots;
   }
@@ -82,7 +116,7 @@ export class RequestRing {
   }
 
   #entryAt(slot: number): RingEntry {
-    return { id: this.#idAt(slot), digest: this.#text(slot, DIGEST_AT, 1), atMs: this.#times[slot]! };
+    return { id: this.#idAt(slot), digest: this.#text(slot, DIGEST_AT, 1), atMs: this.#timeOf(slot) };
   }
 
   #idAt(slot: number): string {
@@ -98,19 +132,20 @@ export class RequestRing {
     const start = slot * SLOT_BYTES;
     this.#bytes[start] = id.length;
     this.#bytes[start + 1] = digest.length;
-    for (let at = 0; at < id.length; at += 1) this.#bytes[start + ID_AT + at] = id.charCodeAt(at);
-    for (let at = 0; at < digest.length; at += 1) this.#bytes[start + DIGEST_AT + at] = digest.charCodeAt(at);
-    this.#times[slot] = atMs;
+    putAscii(this.#bytes, id, start + ID_AT);
+    putAscii(this.#bytes, digest, start + DIGEST_AT);
+    this.#view.setFloat64(start + TIME_AT, atMs);
     let place = this.#homeOf(slot);
     while (this.#index[place] !== 0) place = this.#after(place);
     this.#index[place] = slot + 1;
   }
 
   #find(id: string): number {
-    for (let at = 0; at < id.length; at += 1) wanted[at] = id.charCodeAt(at);
-    for (let place = this.#place(wanted, 0, id.length); this.#index[place] !== 0; place = this.#after(place)) {
+    const { length } = id;
+    putAscii(wanted, id, 0);
+    for (let place = this.#place(wanted, 0, length); this.#index[place] !== 0; place = this.#after(place)) {
       const slot = this.#index[place]! - 1;
-      if (this.#isCalled(slot, id.length)) return slot;
+      if (this.#isCalled(slot, length)) return slot;
     }
     return NOWHERE;
   }
@@ -166,7 +201,7 @@ export class RequestRing {
     const entries = this.all();
     this.#slots = Math.min(this.#slotsMax, Math.max(SLOTS_MIN, 2 * this.#slots));
     this.#bytes = new Uint8Array(this.#slots * SLOT_BYTES);
-    this.#times = new Float64Array(this.#slots);
+    this.#view = new DataView(this.#bytes.buffer);
     this.#index = new Int32Array(2 ** Math.ceil(Math.log2(2 * this.#slots)));
     this.#first = 0;
     this.#used = entries.length;

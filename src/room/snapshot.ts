@@ -9,21 +9,24 @@ import { AppError } from '../base/errors.ts';
 import { SmallSet } from '../base/small.ts';
 import { replayChange, replayKept, unkeptAuthors } from './history.ts';
 import type { JournalRecord } from './journal-record.ts';
-import type { StoredRequest } from './recent-requests.ts';
+import type { StoredRequests } from './recent-requests.ts';
 import type { RoomState } from './shapes.ts';
 import { replayOps } from './storage/apply.ts';
 import { dumpStorage, emptyStorage, loadStorage } from './storage/tree.ts';
 import { decodeYdoc, emptyYdoc, encodeYdoc, factsOf, replayUpdate, type YdocFacts } from './ydoc/ydoc.ts';
 
-/** 2 has `requests`, 3 `history`; some of 3 have facts of documents, which who does not know them passes over. */
-const FORMAT = 3;
+/** 2 has `requests`, 3 `history`; some of 3 have facts of documents, which who does not know them passes over; 4 has requests as they lie in memory. */
+const FORMAT = 4;
+
+/** Of formats 2 and 3. */
+type ListedRequest = readonly [id: string, digest: string, atMs: number, answer: string | null];
 
 interface Stored {
   readonly format: number;
   readonly numbersNext: number;
   readonly storage: unknown;
   readonly ydocs: readonly (readonly [guid: string, update: Uint8Array, facts?: YdocFacts | null])[];
-  readonly requests?: readonly StoredRequest[];
+  readonly requests?: StoredRequests | readonly ListedRequest[];
   readonly history?: StoredHistory;
 }
 
@@ -52,7 +55,7 @@ export function restoreSnapshot(room: RoomState, { version, bytes }: { version: 
   room.version = version;
   room.storage = loadStorage(stored.storage);
   for (const [guid, update, facts] of stored.ydocs) room.ydocs.set(guid, decodeYdoc(update, facts));
-  for (const [id, digest, atMs, answer] of stored.requests ?? []) room.requests.add({ id, digest, atMs, answer });
+  restoreRequests(room, stored.requests ?? []);
   restoreHistory(room, stored.history);
   raiseNumbers(room, stored.numbersNext);
 }
@@ -87,6 +90,11 @@ export function replayRecord(room: RoomState, record: JournalRecord): void {
 
 function isOfDocument({ kind }: JournalRecord): boolean {
   return kind === 'storage.ops' || kind === 'storage.reset' || kind === 'ydoc.update';
+}
+
+function restoreRequests({ requests }: RoomState, stored: StoredRequests | readonly ListedRequest[]): void {
+  if ('slots' in stored) requests.restore(stored);
+  else for (const [id, digest, atMs, answer] of stored) requests.add({ id, digest, atMs, answer });
 }
 
 /** Of a room that was saved before there were versions it is not known what is in none: all of it. */

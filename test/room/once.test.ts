@@ -127,7 +127,7 @@ describe.each(CASES)('$name', ({ room: makeRoom, command }) => {
     const room = makeRoom();
     const { request: _, ...bare } = command as Command & { request?: RequestKey };
     expect(journaled(say(room, bare as Command)).map(({ kind }) => kind)).not.toContain('request');
-    expect(room.requests.stored()).toEqual([]);
+    expect(room.requests.stored().slots).toHaveLength(0);
   });
 });
 
@@ -159,7 +159,7 @@ test('[ID9] a refusal is not remembered: the next attempt is judged anew', () =>
   const room = aRoom();
   const request = key('late');
   expect(() => say(room, push('a', request))).toThrow(expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST' }));
-  expect(room.requests.stored()).toEqual([]);
+  expect(room.requests.stored().slots).toHaveLength(0);
   say(room, INITIALIZE);
   say(room, push('a', request));
   expect(stored(room).list).toEqual(['a']);
@@ -202,14 +202,29 @@ test('[ID1][ID6] 10,000 requests are known to the next owner, half of them from 
   expect(stored(next)).toMatchObject({ count: REQUESTS_MAX - 1 });
 });
 
-test('[ID6] a snapshot of the format before, which knows no requests, is read', () => {
+test('[ID6] a snapshot of formats 2 and 3, which list requests, is read', () => {
+  const room = withList();
+  const request = key('listed');
+  say(room, push('a', request));
+  const { id, digest } = request;
+  const older = unpack(encodeSnapshot(room)) as object;
+  const next = aRoom();
+  restoreSnapshot(next, {
+    version: room.version,
+    bytes: pack({ ...older, format: 3, requests: [[id, digest, 7, 'its answer']] }),
+  });
+  expect(next.requests.find(id, 8)).toEqual({ digest, answer: 'its answer' });
+  expect(next.requests.stored()).toMatchObject({ answers: [[id, 'its answer']] });
+});
+
+test('[ID6] a snapshot of the first format, which knows no requests, is read', () => {
   const room = withList();
   const { requests: _, ...older } = unpack(encodeSnapshot(room)) as { requests: unknown };
   const next = aRoom();
   restoreSnapshot(next, { version: room.version, bytes: pack({ ...older, format: 1 }) });
   expect(textOf(next)).toBe(textOf(room));
-  expect(next.requests.stored()).toEqual([]);
-  expect(() => restoreSnapshot(aRoom(), { version: 1, bytes: pack({ ...older, format: 4 }) })).toThrow(
+  expect(next.requests.stored().slots).toHaveLength(0);
+  expect(() => restoreSnapshot(aRoom(), { version: 1, bytes: pack({ ...older, format: 5 }) })).toThrow(
     expect.objectContaining({ code: 'ROOM_UNREADABLE' }),
   );
 });

@@ -36,6 +36,23 @@ test('[ID25] a ring knows what a map knows, as far as it reaches', () => {
   }
 });
 
+test('[ID25] what is stored of a ring makes one that knows the same, as far back as is asked for, and goes on like it', () => {
+  const dice = new Dice(3);
+  const ring = new RequestRing(SLOTS);
+  for (let step = 0; step < STEPS / 10; step += 1) {
+    ring.add({ id: `${dice.below(2 * SLOTS)}`, digest: `of ${step}`, atMs: step });
+    const sinceMs = step - dice.below(2 * SLOTS);
+    const other = new RequestRing(SLOTS);
+    other.restore(ring.stored(sinceMs));
+    expect(other.all()).toEqual(ring.all().filter(({ atMs }) => atMs >= sinceMs));
+    expect(other.newestMs).toBe(step);
+    const another = { id: 'another', digest: 'of it', atMs: step };
+    other.add(another);
+    expect(other.all().at(-1)).toEqual(another);
+    expect(other.find(`${dice.below(2 * SLOTS)}`)?.atMs ?? sinceMs).toBeGreaterThanOrEqual(sinceMs);
+  }
+});
+
 test('[ID1] a ring of new ids knows as many as it has slots, from the first on', () => {
   const ring = new RequestRing(SLOTS);
   for (let step = 0; step < 4 * SLOTS; step += 1) {
