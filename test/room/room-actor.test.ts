@@ -11,6 +11,7 @@ import { decodeRecords } from '../../src/room/journal-record.ts';
 import type { RoomPolicy } from '../../src/room/policy.ts';
 import { emptyRoom } from '../../src/room/room.ts';
 import { RoomActor } from '../../src/room/room-actor.ts';
+import type { RoomWatcher } from '../../src/room/room-watch.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { replayRecord, restoreSnapshot } from '../../src/room/snapshot.ts';
 import { id, LIMITS, newcomer, READER } from '../support/a-room.ts';
@@ -19,7 +20,7 @@ import { manualClock } from '../support/manual-clock.ts';
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A live room whose journal answers when told. */
-function anActor(policy: Partial<RoomPolicy> = {}) {
+function anActor(policy: Partial<RoomPolicy> = {}, watcher?: RoomWatcher) {
   const clock = manualClock();
   const appends: { entry: JournalEntry; answer: (outcome: AppendOutcome) => void; fail: (error: Error) => void }[] = [];
   const saves: SnapshotSave[] = [];
@@ -61,6 +62,7 @@ function anActor(policy: Partial<RoomPolicy> = {}) {
         loseSessions: (to) => void (to.length > 0 && closed.push({ to, code: 'joins anew' })),
       },
       keepVersion: async () => 'kept',
+      ...(watcher && { watcher }),
       mayAnswer: () => lease.holds,
       log: silentLog,
       policy: {
@@ -474,6 +476,24 @@ test('[GA10] a record that cannot be encoded drops the room: nothing after it is
   await settled();
   expect(lost()).toBe(1);
   expect(appends).toEqual([]);
+});
+
+test('[GA10] a room that is lost makes way first, whatever breaks after that', () => {
+  const nothing = (): void => undefined;
+  const broken = (): never => {
+    throw new Error('broken');
+  };
+  const watcher = {
+    wantsChanges: false,
+    opened: nothing,
+    closed: broken,
+    changed: nothing,
+    entered: nothing,
+    left: nothing,
+  };
+  const { actor, lost } = anActor({}, watcher);
+  expect(() => actor.recall({ stream: 5, epoch: 4 })).toThrow('broken');
+  expect(lost()).toBe(1);
 });
 
 test('[GA16] a reader who asks for more than may wait at the gate is refused, and only that one', async () => {
