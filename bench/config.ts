@@ -158,6 +158,13 @@ export const LIMITS = {
 /** Events of 16 KB, 4 MB a second to each: past what the kernel takes for one who does not read, within the first seconds. */
 export const SLOW_CONSUMER = { clients: 10, senders: 5, perSecond: 50, bytes: 16 * 1024 } as const;
 
+/** Rooms that come due together: all quiet for longer than a change goes without a snapshot, or all left in one moment. */
+export const DUE_AT_ONCE = {
+  rooms: 2_000,
+  dialsMax: 25,
+  settings: { SNAPSHOT_EVERY_SECONDS: '10', IDLE_ROOM_SECONDS: String(IDLE_ROOM_SECONDS) },
+} as const;
+
 /** Points of each curve, smallest first; each is a run of its own. */
 export const GROWTH = {
   rooms: [100, 1_000, 5_000, 20_000],

@@ -211,7 +211,7 @@ export const SETTINGS = {
     },
   ),
   SNAPSHOT_EVERY_SECONDS: count(
-    'Longest time a changed room goes without a snapshot; large ones up to eight times as long. It loses nothing to wait, the journal covers the gap.',
+    'Longest time a changed room goes without a snapshot; large ones up to eight times as long, and where thousands are due at once they have their turns. It loses nothing to wait, the journal covers the gap.',
     {
       default: 60,
       minimum: 1,

@@ -2,6 +2,7 @@
 import type { Case } from '../case.ts';
 import { ackLatency } from './ack-latency.ts';
 import { connectStorm } from './connect-storm.ts';
+import { dueAtOnce } from './due-at-once.ts';
 import { fanoutYjs } from './fanout-yjs.ts';
 import { idle } from './idle.ts';
 import { joinCold, joinWarm } from './join.ts';
@@ -29,6 +30,7 @@ export const CASES: readonly Case[] = [
   ackLatency,
   rest,
   neighbours,
+  dueAtOnce,
   limits,
   viewersCase,
 ];

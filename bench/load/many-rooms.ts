@@ -16,6 +16,8 @@ export interface Filling {
   readonly senders: number;
   /** Hears of each arrival of a message at somebody else in the room. */
   readonly onOther?: (room: number, sender: number, number: number) => void;
+  /** What the rooms' names begin with. */
+  readonly called?: string;
   /** Updates of each sender that are made before anybody enters; more are made as they are sent. */
   readonly madeBefore?: number;
 }
@@ -28,12 +30,14 @@ interface Room {
 
 export class ManyRooms {
   readonly #trial: Trial;
+  readonly #called: string;
   readonly #rooms: readonly Room[];
   readonly #book: JointLedger;
 
   /** The rooms are not made yet. */
-  constructor(trial: Trial, { rooms, clients, senders, onOther, madeBefore = 0 }: Filling) {
+  constructor(trial: Trial, { rooms, clients, senders, onOther, called = 'room', madeBefore = 0 }: Filling) {
     this.#trial = trial;
+    this.#called = called;
     this.#rooms = Array.from({ length: rooms }, (_, room): Room => {
       const firstSender = room * senders;
       const ledger = new Ledger({
@@ -43,7 +47,7 @@ export class ManyRooms {
         firstSender,
         ...(onOther !== undefined && { onOther: (sender, number) => onOther(room, sender, number) }),
       });
-      const crowd = new Crowd(trial, editors({ roomId: idOf(room), clients, ledger }));
+      const crowd = new Crowd(trial, editors({ roomId: this.#idOf(room), clients, ledger }));
       return {
         crowd,
         ledger,
@@ -61,7 +65,11 @@ export class ManyRooms {
   }
 
   makeRoom(room: number): Promise<void> {
-    return this.#trial.server.openRoom(this.#trial.address, idOf(room));
+    return this.#trial.server.openRoom(this.#trial.address, this.#idOf(room));
+  }
+
+  #idOf(room: number): string {
+    return `${this.#called}-${room}`;
   }
 
   /** One client enters its room. */
@@ -113,8 +121,6 @@ function typist(index: number, sender: number, madeBefore: number): (number: num
   const made = Array.from({ length: madeBefore }, (_, number) => type(number));
   return (number) => made[number] ?? type(number);
 }
-
-const idOf = (room: number): string => `room-${room}`;
 
 /** Work for each number below `count`, so much of it at a time. @throws the first Error of any. */
 export async function eachOf(count: number, atOnce: number, work: (index: number) => Promise<unknown>): Promise<void> {

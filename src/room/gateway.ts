@@ -4,6 +4,7 @@
  */
 import { AppError } from '../base/errors.ts';
 import { asSessionId, type RoomId, type SessionId, type WorkerAddress } from '../base/ids.ts';
+import { Rounds } from '../base/rounds.ts';
 import { withOneMore } from '../base/small.ts';
 import { Turns } from '../base/turns.ts';
 import type { Sheds } from '../kernel/shedding.ts';
@@ -24,7 +25,7 @@ export interface GatewayDeps extends ConnectionDeps {
   readonly elsewhere: SessionSink;
 }
 
-const SWEEP_EVERY_MS = 1_000;
+const LOOK_EVERY_MS = 1_000;
 /** Sockets that are sent away in one turn of a drain. */
 const DRAIN_WAVE = 100;
 /** Sockets that look at the database at one time. */
@@ -33,13 +34,14 @@ const RECONSIDERED_AT_ONCE = 16;
 export class Gateway implements SessionSink, ConnectionBook {
   readonly #deps: GatewayDeps;
   readonly #connections = new Map<SessionId, Connection>();
-  readonly #stopSweeping: () => void;
+  readonly #rounds: Rounds<SessionId, Connection>;
   #opened = 0;
   #isDraining = false;
 
   constructor(deps: GatewayDeps) {
     this.#deps = deps;
-    this.#stopSweeping = deps.clock.every(SWEEP_EVERY_MS, () => this.#sweep());
+    const look = (_: SessionId, connection: Connection): void => this.#look(connection);
+    this.#rounds = new Rounds({ clock: deps.clock, entries: this.#connections, everyMs: LOOK_EVERY_MS, visit: look });
   }
 
   get size(): number {
@@ -134,7 +136,7 @@ export class Gateway implements SessionSink, ConnectionBook {
    */
   async drain({ spreadMs }: { spreadMs: number }): Promise<void> {
     this.#isDraining = true;
-    this.#stopSweeping();
+    this.#rounds.stop();
     const leaving = [...this.#connections.values()];
     const waves = Math.ceil(leaving.length / DRAIN_WAVE);
     for (let wave = 0; wave < waves; wave += 1) {
@@ -144,12 +146,9 @@ export class Gateway implements SessionSink, ConnectionBook {
     }
   }
 
-  #sweep(): void {
-    const nowMs = this.#deps.clock.nowMs();
-    const idleBeforeMs = this.#deps.clock.monotonicMs() - this.#deps.limits.idleMs;
-    for (const connection of this.#connections.values()) {
-      if (connection.expiresAtMs <= nowMs) connection.refuse(new AppError('TOKEN_EXPIRED'));
-      else if (connection.heardAtMs < idleBeforeMs) connection.refuse(new AppError('CONNECTION_IDLE'));
-    }
+  #look(connection: Connection): void {
+    const { clock, limits } = this.#deps;
+    if (connection.expiresAtMs <= clock.nowMs()) connection.refuse(new AppError('TOKEN_EXPIRED'));
+    else if (connection.heardAtMs < clock.monotonicMs() - limits.idleMs) connection.refuse(new AppError('CONNECTION_IDLE'));
   }
 }

@@ -5,6 +5,7 @@
  * time; what gathers meanwhile is the next entry. A failed or fenced append drops the room: state that cannot be written down is not
  * state (design §4; invariants I1–I3 of reliability 2.0).
  */
+import type { Background } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError, type ErrorCode } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
@@ -38,6 +39,7 @@ export interface RoomActorDeps {
   readonly sessions: SessionSink;
   readonly keepVersion: KeepVersion;
   readonly beat: Beat;
+  readonly background: Background;
   /** Whether this worker's lease holds at this very moment; after a freeze the timers that say so may come late (reliability 2.c, "Reads"). */
   readonly mayAnswer: () => boolean;
   readonly log: Log;
@@ -110,13 +112,14 @@ export class RoomActor implements Actor<Command> {
     this.#fanout = new Fanout({ room, clock: deps.clock, sessions: deps.sessions, guarded: (task) => this.#guarded(task) });
     this.#lastBusyMs = deps.clock.nowMs();
     const whenDurable = (gated: Gated): void => this.#when('durable', room.version, gated);
-    const { clock, log, policy, snapshots, journal, keepVersion } = deps;
-    this.#keeper = new SnapshotKeeper({ room, ground: () => this.#ground, whenDurable, clock, log, policy, snapshots, journal });
+    const { clock, log, policy, snapshots, journal, keepVersion, background } = deps;
+    const parts = { room, ground: () => this.#ground, whenDurable, clock, log, background };
+    this.#keeper = new SnapshotKeeper({ ...parts, policy, snapshots, journal });
     this.#history = new HistoryKeeper({
       autoVersionMs: policy.autoVersionMs,
       act: (command) => this.act(command),
       onFenced: () => this.#lose('fenced'),
-      ...{ room, ground: () => this.#ground, whenDurable, clock, log, keepVersion },
+      ...{ ...parts, keepVersion },
     });
   }
 
@@ -137,8 +140,9 @@ export class RoomActor implements Actor<Command> {
       if (!(error instanceof AppError))
         this.#deps.log.error({ err: error, roomId: this.#room.id, command: command.type }, 'decision failed');
       if (!('from' in command) || command.from === null) return;
-      if (error instanceof AppError && JOIN_ANEW.has(error.code)) this.#loseSessions([command.from]);
-      else this.#close([command.from], asRefusal(error));
+      const refusal = error instanceof AppError ? error : new AppError('INTERNAL_SERVER_ERROR');
+      if (JOIN_ANEW.has(refusal.code)) this.#loseSessions([command.from]);
+      else this.#close([command.from], refusal);
     }
   }
 
@@ -393,8 +397,4 @@ export class RoomActor implements Actor<Command> {
       this.#when('durable', this.#room.version, { release: () => resolve(true), refuse: () => resolve(false) }),
     );
   }
-}
-
-function asRefusal(error: unknown): AppError {
-  return error instanceof AppError ? error : new AppError('INTERNAL_SERVER_ERROR');
 }

@@ -5,6 +5,7 @@
  * A snapshot is of a version that is durable, replaces older ones only, and one older stays with the journal that leads on from it: one
  * unreadable blob loses nothing.
  */
+import type { Background } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
 import type { Journal } from '../kernel/persistence/journal.ts';
@@ -23,6 +24,7 @@ export interface SnapshotKeeperDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly policy: RoomPolicy;
+  readonly background: Pick<Background, 'next'>;
   /** Runs it once all that is decided so far is in the journal. */
   readonly whenDurable: (gated: Gated) => void;
 }
@@ -48,6 +50,8 @@ export class SnapshotKeeper {
   /** Of the newest snapshot. */
   #savedBytes: number;
   #isSaving = false;
+  /** Its time has come, and its turn has not. */
+  #isWaiting = false;
 
   constructor(deps: SnapshotKeeperDeps) {
     this.#deps = deps;
@@ -65,9 +69,19 @@ export class SnapshotKeeper {
     if (changes >= policy.snapshotAfterChanges || this.#bytesSince / this.#patience >= policy.snapshotAfterBytes) this.#take();
   }
 
+  /** In its turn: rooms whose time comes in one moment are many; those with much in their journal come one by one, and must not wait. */
   tick(nowMs: number): void {
+    if (this.#isWaiting || !this.#isDue(nowMs)) return;
+    this.#isWaiting = true;
+    this.#deps.background.next(() => {
+      this.#isWaiting = false;
+      if (this.#isDue(this.#deps.clock.nowMs())) this.#take();
+    });
+  }
+
+  #isDue(nowMs: number): boolean {
     const { policy, room } = this.#deps;
-    if (room.version > this.#savedVersion && nowMs - this.#savedAtMs >= policy.snapshotEveryMs * this.#patience) this.#take();
+    return room.version > this.#savedVersion && nowMs - this.#savedAtMs >= policy.snapshotEveryMs * this.#patience;
   }
 
   get #patience(): number {

@@ -2,6 +2,7 @@
  * One worker, wired: its standing, its rooms, its sockets, and the way to rooms on other workers. All that it needs of the world comes in,
  * so that the same worker runs in production and, many at a time, in the simulation.
  */
+import { Background } from '../base/background.ts';
 import { type Clock, chanceFrom, type Random } from '../base/clock.ts';
 import { asRoomId, type Incarnation, type RoomId, type WorkerAddress } from '../base/ids.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -82,6 +83,8 @@ const JOURNAL_MS_MAX = 10_000;
 /** After a lapse, the first look comes when others may have claimed what was here. */
 const LOOK_EVERY_MS = LEASE.lastsMs + LEASE.graceMs - LEASE.servesForMs;
 const LOOKS_MAX = 3;
+/** Snapshots that are due by time alone. */
+const SAVING = { sliceMs: 1, restMsMin: 1 } as const;
 const STANDS = 'worker.stands';
 const REPORT = 'worker.report';
 const REPORT_MS_MAX = 1_000;
@@ -201,6 +204,7 @@ export class Worker {
       mayAnswer: () => ownership.isStanding,
       policy: limits.policy,
       beat: new Beat(clock),
+      background: new Background({ clock, ...SAVING }),
       sessions: this.gateway,
       findStream: rooms.findStream,
       findSchema: rooms.findSchema,

@@ -1,5 +1,6 @@
 /** Versions of the history while the journal is slow, the store fails, the lease lapses or the room sleeps. Journal and store answer when told. */
 import { expect, test } from 'vitest';
+import { Background } from '../../src/base/background.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
@@ -39,6 +40,7 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
   const deps: LoadRoomDeps = {
     clock,
     beat: new Beat(clock),
+    background: new Background({ clock, sliceMs: 1, restMsMin: 1 }),
     journal: {
       append: (entry, appender) => {
         const answer = (outcome: AppendOutcome): void => {

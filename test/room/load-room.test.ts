@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { Background } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
@@ -28,6 +29,7 @@ function stored(over: {
   return {
     clock: manualClock(),
     beat: new Beat(manualClock()),
+    background: new Background({ clock: manualClock(), sliceMs: 1, restMsMin: 1 }),
     journal: { append: commit, readAfter: async () => entries, trim: async () => undefined },
     snapshots: { load: async () => snapshot, save: async () => 'saved' as const },
     ownership: { incarnation: asIncarnation('w'), claim: async () => claim, release: async () => undefined },

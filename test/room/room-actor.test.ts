@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import * as Y from 'yjs';
+import { Background } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { sha256Base64 } from '../../src/base/sha256.ts';
@@ -36,6 +37,7 @@ function anActor(policy: Partial<RoomPolicy> = {}, watcher?: RoomWatcher) {
     {
       clock,
       beat: new Beat(clock),
+      background: new Background({ clock, sliceMs: 1, restMsMin: 1 }),
       journal: {
         append: (entry, appender) => {
           const answer = (outcome: AppendOutcome): void => appender.appended(entry, outcome);

@@ -5,8 +5,10 @@
  * queue without a limit turns one slow load into a dead worker. One load per actor, however many callers; but what it found is no answer to who came after
  * it had begun to look.
  */
+import { Background } from '../../base/background.ts';
 import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
+import { Rounds } from '../../base/rounds.ts';
 import { Turns } from '../../base/turns.ts';
 import type { Recall } from '../cluster/ownership.ts';
 import type { Actor } from './actor.ts';
@@ -33,7 +35,9 @@ export interface ActorHostDeps<Command> {
 const TICK_EVERY_MS = 1_000;
 /** Actors that are stopped side by side in `close`: each flushes and saves, and what they share is a few connections to the database. */
 const STOPS_MAX = 50;
-/** The same for claims after a lapsed lease. */
+/** Idle ones are stopped so far from each other: thousands may have been left in one moment, and nobody waits for them. */
+const IDLE_STOP_EVERY_MS = 5;
+/** The same as in `close` for claims after a lapsed lease. */
 const RESUMES_MAX = 50;
 /** Loads side by side; the others wait their turn. When a worker dies, thousands of actors may be asked for in one moment. */
 const LOADS_MAX = 50;
@@ -41,15 +45,25 @@ const LOADS_MAX = 50;
 export class ActorHost<Command> {
   readonly #deps: ActorHostDeps<Command>;
   readonly #slots = new Map<string, Slot<Command>>();
-  readonly #stopTicking: () => void;
+  readonly #ticks: Rounds<string, Slot<Command>>;
   #isClosed = false;
   #areSuspended = false;
   readonly #turns = new Turns(LOADS_MAX);
+  readonly #idle: Background;
   #isResuming = false;
 
   constructor(deps: ActorHostDeps<Command>) {
     this.#deps = deps;
-    this.#stopTicking = deps.clock.every(TICK_EVERY_MS, () => this.#tick());
+    this.#idle = new Background({ clock: deps.clock, sliceMs: 0, restMsMin: IDLE_STOP_EVERY_MS });
+    this.#ticks = new Rounds({
+      clock: deps.clock,
+      entries: this.#slots,
+      everyMs: TICK_EVERY_MS,
+      begin: () => {
+        if (this.#areSuspended) void this.resumeAll();
+      },
+      visit: (key, slot) => this.#tick(key, slot),
+    });
   }
 
   get size(): number {
@@ -124,7 +138,7 @@ export class ActorHost<Command> {
   /** Stops all actors in order; nothing is loaded any more. Resolves when each has written down its state, or could not: that is reported. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#stopTicking();
+    this.#ticks.stop();
     const rest = [...this.#slots];
     const stopNext = async (): Promise<void> => {
       for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
@@ -224,19 +238,25 @@ export class ActorHost<Command> {
     for (const { run } of slot.waiting.splice(0)) run(actor);
   }
 
-  #tick(): void {
-    if (this.#areSuspended) void this.resumeAll();
+  #tick(key: string, slot: Slot<Command>): void {
+    const { actor } = slot;
+    if (actor === null || slot.stopped !== null) return;
     const nowMs = this.#deps.clock.nowMs();
-    for (const [key, slot] of this.#slots) {
-      const { actor } = slot;
-      if (actor === null || slot.stopped !== null) continue;
-      try {
-        actor.tick(nowMs);
-        if (actor.isIdle(nowMs)) void this.#stop(key, slot);
-      } catch (error) {
-        this.#deps.onError(error, key); // of one actor; the others still have their tick
-      }
+    try {
+      actor.tick(nowMs);
+      if (!slot.isIdle && actor.isIdle(nowMs)) this.#stopInTurn(key, slot);
+    } catch (error) {
+      this.#deps.onError(error, key); // of one actor; the others still have their tick
     }
+  }
+
+  /** In its turn, unless it has something to do again by then. */
+  #stopInTurn(key: string, slot: Slot<Command>): void {
+    slot.isIdle = true;
+    this.#idle.next(() => {
+      slot.isIdle = false;
+      if (slot.actor?.isIdle(this.#deps.clock.nowMs()) === true) void this.#stop(key, slot);
+    });
   }
 
   /** Commands that arrive meanwhile wait, and wake the actor again once it is down. Never rejects. */

@@ -23,6 +23,8 @@ export class Slot<Command> implements Line<Command> {
   loaded: Promise<void> = Promise.resolve();
   /** Settles, never rejects, when the actor is down; null while it is up. */
   stopped: Promise<void> | null = null;
+  /** It was seen idle, and its turn to stop has not come. */
+  isIdle = false;
   /** It goes to another worker: who waits for the end of the stop is to follow it. */
   isMoving = false;
 

@@ -393,3 +393,57 @@ test('[AH17] what was told to an actor that then could not be loaded is reported
   await expect(asked).rejects.toThrow();
   expect(untold).toEqual(['lost']);
 });
+
+test('[DO4] idle actors are stopped 5 ms from each other, whatever becomes of the others; one that is needed by then stays', async () => {
+  const { host, loads, clock } = aHost();
+  const answers = ['a', 'b', 'c', 'd'].map((key) => host.ask(key, '1'));
+  for (const load of loads) load.ready();
+  await Promise.all(answers);
+  for (const { actor } of loads) actor.idle = true;
+  const stopped = (): string[] => loads.filter(({ actor }) => actor.stopped !== null).map(({ key }) => key);
+  clock.advance(1_000);
+  expect(stopped()).toEqual(['a']);
+  clock.advance(5);
+  expect(stopped()).toEqual(['a', 'b']);
+  loads[2]!.actor.idle = false;
+  clock.advance(900);
+  expect(stopped()).toEqual(['a', 'b', 'd']);
+  expect(await host.ask('c', '2')).toBe('did 2');
+});
+
+test('[DO4] those that were left together have their turns, each once', async () => {
+  const { host, loads, clock } = aHost();
+  const answers = Array.from({ length: 60 }, (_, index) => host.ask(`${index}`, '1'));
+  for (const load of loads.slice()) load.ready();
+  await settled();
+  for (const load of loads.slice(50)) load.ready();
+  await Promise.all(answers);
+  const stops: string[] = [];
+  for (const { key, actor } of loads) {
+    actor.idle = true;
+    actor.stop = async () => void stops.push(key);
+  }
+  clock.advance(1_004);
+  expect(stops).toEqual(['0']);
+  clock.advance(1);
+  expect(stops).toEqual(['0', '1']);
+  clock.advance(5);
+  expect(stops).toEqual(['0', '1', '2']);
+  clock.advance(2_000);
+  await settled();
+  expect([stops.length, new Set(stops).size, host.size]).toEqual([60, 60, 0]);
+});
+
+test('[DO4] closing waits for no turn', async () => {
+  const { host, loads, clock } = aHost();
+  const answers = ['a', 'b', 'c'].map((key) => host.ask(key, '1'));
+  for (const load of loads) load.ready();
+  await Promise.all(answers);
+  for (const { actor } of loads) actor.idle = true;
+  clock.advance(1_000);
+  const closed = host.close();
+  await settled();
+  for (const { actor } of loads) actor.stopped!();
+  await closed;
+  expect(host.size).toBe(0);
+});

@@ -4,6 +4,7 @@
  */
 import { createClient, type LiveObject, type Room } from '@liveblocks/client';
 import { vi } from 'vitest';
+import { Background } from '../../../src/base/background.ts';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { asIncarnation, asRoomId } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
@@ -215,6 +216,7 @@ export class FallingRoom {
       {
         clock,
         beat: new Beat(clock),
+        background: new Background({ clock, sliceMs: 1, restMsMin: 1 }),
         log: silentLog,
         policy,
         mayAnswer: () => true,

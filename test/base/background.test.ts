@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { Background } from '../../src/base/background.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+/** Tasks that take so many milliseconds each, on a clock that passes them; says when each began. */
+function aWorker(sliceMs = 1) {
+  const clock = manualClock(0);
+  let spentMs = 0;
+  const background = new Background({
+    clock: { ...clock, monotonicMs: () => clock.monotonicMs() + spentMs },
+    sliceMs,
+    restMsMin: 1,
+  });
+  const begun: number[] = [];
+  const bring = (tookMs: number): void =>
+    background.next(() => {
+      begun.push(clock.monotonicMs());
+      spentMs += tookMs;
+    });
+  return { clock, begun, bring };
+}
+
+test('[DO1] what nobody waits for is done at once where nothing else was, then room by room, in a twentieth of the time', () => {
+  const { clock, begun, bring } = aWorker();
+  for (let room = 0; room < 4; room += 1) bring(2);
+  expect(begun).toEqual([0]);
+  clock.advance(37);
+  expect(begun).toHaveLength(1);
+  clock.advance(1);
+  expect(begun).toEqual([0, 38]);
+  clock.advance(2 * 38);
+  expect(begun).toEqual([0, 38, 76, 114]);
+  bring(2);
+  expect(begun).toHaveLength(4); // it rests also when nothing waits
+  clock.advance(38);
+  bring(2);
+  clock.advance(1_000);
+  expect(begun).toEqual([0, 38, 76, 114, 152, 190]);
+});
+
+test('[DO1] rooms that take little share a slice', () => {
+  const { clock, begun, bring } = aWorker();
+  for (let room = 0; room < 7; room += 1) bring(0.25);
+  clock.advance(4);
+  expect(begun).toHaveLength(1);
+  clock.advance(1);
+  expect(begun).toEqual([0, ...new Array(4).fill(4.75)]);
+  clock.advance(1_000);
+  expect(begun).toHaveLength(7);
+});
+
+test('[DO1] and none where there is to be a rest after each', () => {
+  const { clock, begun, bring } = aWorker(0);
+  for (let room = 0; room < 3; room += 1) bring(0.01);
+  clock.advance(1);
+  expect(begun).toHaveLength(2);
+  clock.advance(1);
+  expect(begun).toHaveLength(3);
+});
+
+test('[DO1] what a task brings waits for its turn', () => {
+  const clock = manualClock();
+  const background = new Background({ clock, sliceMs: 1, restMsMin: 1 });
+  const done: string[] = [];
+  background.next(() => {
+    background.next(() => done.push('inner'));
+    done.push('outer');
+  });
+  clock.advance(1);
+  expect(done).toEqual(['outer', 'inner']);
+});
