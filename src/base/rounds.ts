@@ -1,4 +1,7 @@
-/** Looks at each entry of a map once in so long, a slice at a time: thousands at once would hold up everybody for as long as that takes. */
+/**
+ * Looks at each entry of a map in rounds of so long, a slice at a time: thousands at once would hold up everybody for as long as that takes. From one look to the
+ * next two rounds may pass.
+ */
 import type { Clock } from './clock.ts';
 
 const SLICES_MAX = 20;
@@ -54,9 +57,10 @@ export class Rounds<Key, Value> {
     this.#perSlice = Math.ceil(entries.size / this.#slices);
   }
 
-  /** What comes during a round may have to wait for the next. */
+  /** The last slice has all that is left, also what came during the round. */
   #visitSlice(): void {
-    for (let count = 0; count < this.#perSlice; count += 1) {
+    const most = this.#slicesLeft === 0 ? Number.POSITIVE_INFINITY : this.#perSlice;
+    for (let count = 0; count < most; count += 1) {
       const next = this.#left.next();
       if (next.done === true) return;
       this.#deps.visit(...next.value);

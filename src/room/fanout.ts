@@ -58,6 +58,14 @@ export interface FanoutDeps {
   readonly guarded: (task: () => void) => void;
 }
 
+/** A message on its way, with the decision that sends it. */
+export interface Sending {
+  readonly to: Audience;
+  readonly message: ServerMessage;
+  readonly decision: number;
+  readonly bytes: number;
+}
+
 export class Fanout {
   readonly #deps: FanoutDeps;
   #waiting: Waiting[] | null = null;

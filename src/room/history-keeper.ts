@@ -5,7 +5,6 @@
  * A room that goes on changing has a version every so many seconds. What was in none when the room fell asleep is taken when it wakes, before
  * anything else changes.
  */
-import type { Background } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/observe.ts';
@@ -13,6 +12,7 @@ import { SmallMap } from '../base/small.ts';
 import type { Answer, Gated } from './gate.ts';
 import { hasUnkeptChanges, type TakenVersion } from './history.ts';
 import type { Command, RoomState } from './shapes.ts';
+import type { Keeper } from './upkeep.ts';
 
 /** A version as it is to be kept; the epoch is that of the owner who took it. */
 export interface KeptVersion extends Pick<TakenVersion, 'id' | 'atMs' | 'authors' | 'body'> {
@@ -33,7 +33,6 @@ export interface HistoryKeeperDeps {
   readonly keepVersion: KeepVersion;
   /** The time between two versions that nobody asks for; 0 for none. */
   readonly autoVersionMs: number;
-  readonly background: Pick<Background, 'next'>;
   readonly clock: Clock;
   readonly log: Log;
   /** Runs it once all that is decided so far is in the journal. */
@@ -54,17 +53,15 @@ interface UnderWay {
 const AGAIN_FIRST_MS = 5_000;
 const AGAIN_MS_MAX = 300_000;
 
-export class HistoryKeeper {
+export class HistoryKeeper implements Keeper {
   readonly #deps: HistoryKeeperDeps;
   readonly #underWay = new SmallMap<string, UnderWay>();
   /** What the room could not be told while it was suspended or overloaded. */
   #untold: Command[] = [];
-  /** When a change was first seen that is in no version, 0 for one from before the room woke; null while there is none. */
+  /** When a change was first seen that is in no version; null while there is none. */
   #changedSinceMs: number | null;
   #notBeforeMs = 0;
   #failures = 0;
-  /** One is due that nobody asked for, and its turn has not come. */
-  #isWaiting = false;
 
   constructor(deps: HistoryKeeperDeps) {
     this.#deps = deps;
@@ -88,22 +85,16 @@ export class HistoryKeeper {
     await Promise.all(Array.from(this.#underWay.values(), ({ end }) => end));
   }
 
+  isDue(nowMs: number): boolean {
+    return this.#untold.length > 0 || this.#isVersionDue(nowMs);
+  }
+
   tick(nowMs: number): void {
     for (const command of this.#untold.splice(0)) void this.#tell(command);
-    if (this.#isWaiting || !this.#isDue(nowMs)) return;
-    if (this.#changedSinceMs === 0) void this.#keepUnasked();
-    else this.#keepInTurn();
+    if (this.#isVersionDue(nowMs)) void this.#keepUnasked();
   }
 
-  #keepInTurn(): void {
-    this.#isWaiting = true;
-    this.#deps.background.next(() => {
-      this.#isWaiting = false;
-      if (this.#isDue(this.#deps.clock.nowMs())) void this.#keepUnasked();
-    });
-  }
-
-  #isDue(nowMs: number): boolean {
+  #isVersionDue(nowMs: number): boolean {
     const { autoVersionMs, room } = this.#deps;
     if (autoVersionMs === 0) return false;
     this.#changedSinceMs = hasUnkeptChanges(room.history) ? (this.#changedSinceMs ?? nowMs) : null;
@@ -117,7 +108,6 @@ export class HistoryKeeper {
       await this.#deps.act({ type: 'history.keep' });
       this.#failures = 0;
     } catch (error) {
-      if (error instanceof AppError && error.code === 'ROOM_MOVED') return; // its next owner takes one
       this.#notBeforeMs = clock.nowMs() + Math.min(AGAIN_MS_MAX, AGAIN_FIRST_MS * 2 ** this.#failures);
       this.#failures += 1;
       log.warn({ err: error, roomId: room.id }, 'automatic version not kept');

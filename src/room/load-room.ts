@@ -71,6 +71,6 @@ async function load(deps: LoadRoomDeps, { roomId, onLost, span }: Load): Promise
   const ground = { stream, epoch, snapshotVersion: snapshot?.version ?? 0, snapshotBytes: snapshot?.bytes.length ?? 0 };
   const actor = new RoomActor(deps, { room, ground, onLost });
   actor.replayed(replayed);
-  actor.tick(deps.clock.nowMs()); // what is in no version yet may have to be, before it changes
+  actor.woke();
   return actor;
 }

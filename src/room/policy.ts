@@ -1,5 +1,12 @@
 /** What a room's shell goes by, beside its state: from the settings, and from the claim. */
+import type { ErrorCode } from '../base/errors.ts';
 import type { RoomLimits } from './shapes.ts';
+
+/** An answer can be as large as the room; past this, those that wait for the journal are enough. */
+export const GATED_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Refusals of a session's message after which the session joins the room anew, wherever that is then; others cost it its socket. */
+export const JOIN_ANEW: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['ROOM_MOVED', 'DATABASE_UNAVAILABLE']);
 
 /** When a room writes, sleeps and refuses; from the settings. */
 export interface RoomPolicy extends RoomLimits {

@@ -5,7 +5,6 @@
  * time; what gathers meanwhile is the next entry. A failed or fenced append drops the room: state that cannot be written down is not
  * state (design §4; invariants I1–I3 of reliability 2.0).
  */
-import type { Background } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError, type ErrorCode } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
@@ -15,21 +14,22 @@ import type { Actor } from '../kernel/actor/actor.ts';
 import type { Ownership, Recall } from '../kernel/cluster/ownership.ts';
 import type { Journal } from '../kernel/persistence/journal.ts';
 import type { Snapshots } from '../kernel/persistence/snapshots.ts';
-import type { ServerMessage } from '../protocol/server-messages.ts';
+import type { Background } from './background.ts';
 import type { Beat } from './beat.ts';
 import { hasLargeAnswer, isChange, isEphemeral, requestOf } from './command-kinds.ts';
-import { Fanout, weightOf } from './fanout.ts';
+import { Fanout, type Sending, weightOf } from './fanout.ts';
 import { type Answer, Gate, type Gated } from './gate.ts';
 import { HistoryKeeper, type KeepVersion } from './history-keeper.ts';
 import { encodeRecord, type JournalRecord } from './journal-record.ts';
 import { Pending } from './pending.ts';
-import type { RoomGround, RoomPolicy } from './policy.ts';
+import { GATED_BYTES_MAX, JOIN_ANEW, type RoomGround, type RoomPolicy } from './policy.ts';
 import { heedsTime } from './presence.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { decide } from './room.ts';
 import { RoomWatch, type RoomWatcher } from './room-watch.ts';
-import type { Audience, Command, Effect, RoomState, When } from './shapes.ts';
+import type { Command, Effect, RoomState, When } from './shapes.ts';
 import { SnapshotKeeper } from './snapshot-keeper.ts';
+import { Upkeep } from './upkeep.ts';
 
 export interface RoomActorDeps {
   readonly clock: Clock;
@@ -51,19 +51,6 @@ export interface RoomActorDeps {
 /** Hashes of Yjs documents are told this long after a change, so that a burst of typing costs one. */
 const SETTLE_AFTER_MS = 100;
 
-/** An answer can be as large as the room; past this, those that wait for the journal are enough. */
-const GATED_BYTES_MAX = 64 * 1024 * 1024;
-
-/** Refusals of a session's message after which the session joins the room anew, wherever that is then; others cost it its socket. */
-const JOIN_ANEW: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['ROOM_MOVED', 'DATABASE_UNAVAILABLE']);
-
-interface Sending {
-  readonly to: Audience;
-  readonly message: ServerMessage;
-  readonly decision: number;
-  readonly bytes: number;
-}
-
 type Loss = 'fenced' | 'claimed by another' | 'recalled' | 'append failed' | 'lease lapsed' | 'decision broke off';
 
 export class RoomActor implements Actor<Command> {
@@ -78,11 +65,13 @@ export class RoomActor implements Actor<Command> {
   /** Without a lease, though nobody is known to have claimed the room: people see each other, documents stand still. */
   #isSuspended = false;
   #isClaiming = false;
+  #isStopping = false;
   /** Version that is in the journal; what waits for it may be held back longer than that. */
   #durable: number;
   #lastBusyMs: number;
   readonly #keeper: SnapshotKeeper;
   readonly #history: HistoryKeeper;
+  readonly #upkeep: Upkeep;
   readonly #watch: RoomWatch;
   #isSettling = false;
 
@@ -113,14 +102,15 @@ export class RoomActor implements Actor<Command> {
     this.#lastBusyMs = deps.clock.nowMs();
     const whenDurable = (gated: Gated): void => this.#when('durable', room.version, gated);
     const { clock, log, policy, snapshots, journal, keepVersion, background } = deps;
-    const parts = { room, ground: () => this.#ground, whenDurable, clock, log, background };
-    this.#keeper = new SnapshotKeeper({ ...parts, policy, snapshots, journal });
+    this.#keeper = new SnapshotKeeper({ room, ground: () => this.#ground, whenDurable, clock, log, policy, snapshots, journal });
     this.#history = new HistoryKeeper({
       autoVersionMs: policy.autoVersionMs,
       act: (command) => this.act(command),
       onFenced: () => this.#lose('fenced'),
-      ...{ ...parts, keepVersion },
+      ...{ room, ground: () => this.#ground, whenDurable, clock, log, keepVersion },
     });
+    const ifAble = (task: () => void): void => void (this.#mayWork && this.#guarded(task));
+    this.#upkeep = new Upkeep({ clock, background, keepers: [this.#keeper, this.#history], ifAble });
   }
 
   act(command: Command): Promise<unknown> {
@@ -149,9 +139,16 @@ export class RoomActor implements Actor<Command> {
   tick(nowMs: number): void {
     if (this.#isLost) return;
     if (heedsTime(this.#room)) this.tell({ type: 'clock.tick' });
-    if (this.#isSuspended) return;
-    this.#keeper.tick(nowMs);
-    this.#history.tick(nowMs);
+    if (this.#mayWork) this.#upkeep.tick(nowMs);
+  }
+
+  /** Right after the load: what was in no version is to be in one before it changes. */
+  woke(): void {
+    this.#upkeep.now();
+  }
+
+  get #mayWork(): boolean {
+    return !(this.#isLost || this.#isSuspended || this.#isStopping);
   }
 
   /** Records of these kinds were in the journal alone: whoever had the room before may have had no time to tell of them. */
@@ -212,6 +209,7 @@ export class RoomActor implements Actor<Command> {
 
   /** Everything is written down and told; the next owner finds a snapshot and no journal to replay, and the sessions join it. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     if (this.#isSuspended) this.#lose('lease lapsed'); // what was acknowledged is in the journal
     await this.#history.rest();
     if (this.#isLost || !(await this.#isDurable())) return;

@@ -5,7 +5,6 @@
  * A snapshot is of a version that is durable, replaces older ones only, and one older stays with the journal that leads on from it: one
  * unreadable blob loses nothing.
  */
-import type { Background } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
 import type { Journal } from '../kernel/persistence/journal.ts';
@@ -14,6 +13,7 @@ import type { Gated } from './gate.ts';
 import type { RoomGround, RoomPolicy } from './policy.ts';
 import type { RoomState } from './shapes.ts';
 import { encodeSnapshot } from './snapshot.ts';
+import type { Keeper } from './upkeep.ts';
 
 export interface SnapshotKeeperDeps {
   readonly room: RoomState;
@@ -24,7 +24,6 @@ export interface SnapshotKeeperDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly policy: RoomPolicy;
-  readonly background: Pick<Background, 'next'>;
   /** Runs it once all that is decided so far is in the journal. */
   readonly whenDurable: (gated: Gated) => void;
 }
@@ -40,7 +39,7 @@ const PATIENCE_BYTES = 256 * 1024;
 /** No room waits longer than this many times: with the default, some 8 MiB of journal to replay, as many as wait for a store of blobs that is away. */
 const PATIENCE_MAX = 8;
 
-export class SnapshotKeeper {
+export class SnapshotKeeper implements Keeper {
   readonly #deps: SnapshotKeeperDeps;
   #savedVersion: number;
   #savedAtMs: number;
@@ -50,8 +49,6 @@ export class SnapshotKeeper {
   /** Of the newest snapshot. */
   #savedBytes: number;
   #isSaving = false;
-  /** Its time has come, and its turn has not. */
-  #isWaiting = false;
 
   constructor(deps: SnapshotKeeperDeps) {
     this.#deps = deps;
@@ -69,19 +66,13 @@ export class SnapshotKeeper {
     if (changes >= policy.snapshotAfterChanges || this.#bytesSince / this.#patience >= policy.snapshotAfterBytes) this.#take();
   }
 
-  /** In its turn: rooms whose time comes in one moment are many; those with much in their journal come one by one, and must not wait. */
-  tick(nowMs: number): void {
-    if (this.#isWaiting || !this.#isDue(nowMs)) return;
-    this.#isWaiting = true;
-    this.#deps.background.next(() => {
-      this.#isWaiting = false;
-      if (this.#isDue(this.#deps.clock.nowMs())) this.#take();
-    });
-  }
-
-  #isDue(nowMs: number): boolean {
+  isDue(nowMs: number): boolean {
     const { policy, room } = this.#deps;
     return room.version > this.#savedVersion && nowMs - this.#savedAtMs >= policy.snapshotEveryMs * this.#patience;
+  }
+
+  tick(nowMs: number): void {
+    if (this.isDue(nowMs)) this.#take();
   }
 
   get #patience(): number {

@@ -2,7 +2,6 @@
  * One worker, wired: its standing, its rooms, its sockets, and the way to rooms on other workers. All that it needs of the world comes in,
  * so that the same worker runs in production and, many at a time, in the simulation.
  */
-import { Background } from '../base/background.ts';
 import { type Clock, chanceFrom, type Random } from '../base/clock.ts';
 import { asRoomId, type Incarnation, type RoomId, type WorkerAddress } from '../base/ids.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -26,6 +25,7 @@ import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
 import type { Sheds } from '../kernel/shedding.ts';
+import { Background } from './background.ts';
 import { Beat } from './beat.ts';
 import { isRepeatable } from './command-kinds.ts';
 import type { ConnectionDeps } from './connection.ts';
@@ -83,8 +83,6 @@ const JOURNAL_MS_MAX = 10_000;
 /** After a lapse, the first look comes when others may have claimed what was here. */
 const LOOK_EVERY_MS = LEASE.lastsMs + LEASE.graceMs - LEASE.servesForMs;
 const LOOKS_MAX = 3;
-/** Snapshots that are due by time alone. */
-const SAVING = { sliceMs: 1, restMsMin: 1 } as const;
 const STANDS = 'worker.stands';
 const REPORT = 'worker.report';
 const REPORT_MS_MAX = 1_000;
@@ -204,7 +202,7 @@ export class Worker {
       mayAnswer: () => ownership.isStanding,
       policy: limits.policy,
       beat: new Beat(clock),
-      background: new Background({ clock, ...SAVING }),
+      background: new Background(clock),
       sessions: this.gateway,
       findStream: rooms.findStream,
       findSchema: rooms.findSchema,
@@ -303,6 +301,7 @@ export class Worker {
     const hasHeirs = this.#hasHeirs;
     if (!hasHeirs) await this.gateway.drain({ spreadMs: 0 });
     const cancel = world.clock.after(JOURNAL_MS_MAX, () => this.#journal.close());
+    this.#loadDeps.background.stop();
     await this.#host.close(); // with heirs, sessions whose sockets are here join their rooms where those are now
     cancel();
     if (hasHeirs) await this.gateway.drain({ spreadMs: DRAIN_SPREAD_MS });

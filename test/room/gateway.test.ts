@@ -220,7 +220,7 @@ test('[GW7] a client that goes while it waits leaves nothing behind', async () =
   expect(gateway.size).toBe(0);
 });
 
-test('[GW8] 4109 comes within a second after the token has expired and not before, also when that is years away', async () => {
+test('[GW8] 4109 comes within two seconds after the token has expired and not before, also when that is years away', async () => {
   const { open, doors, asked, clock } = aGateway();
   const expiring = async (afterMs: number) => {
     const socket = open();
@@ -234,7 +234,7 @@ test('[GW8] 4109 comes within a second after the token has expired and not befor
   const far = await expiring(50 * 365 * 86_400_000);
   clock.advance(4_999);
   expect(soon.closes).toEqual([]);
-  clock.advance(1_000);
+  clock.advance(2_000);
   expect(soon.closes).toEqual([4109]);
   expect(far.closes).toEqual([]);
 });

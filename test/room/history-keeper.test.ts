@@ -1,11 +1,11 @@
 /** Versions of the history while the journal is slow, the store fails, the lease lapses or the room sleeps. Journal and store answer when told. */
 import { expect, test } from 'vitest';
-import { Background } from '../../src/base/background.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
+import { Background } from '../../src/room/background.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { decodeVersion } from '../../src/room/history-body.ts';
 import type { KeptVersion } from '../../src/room/history-keeper.ts';
@@ -29,6 +29,7 @@ interface Storing {
 /** What outlives an owner; `commits: 'at once'` unless a test wants to hold the journal back. */
 function aWorld(policy: Partial<RoomPolicy> = {}) {
   const clock = manualClock();
+  const background = new Background(clock);
   const entries: JournalEntry[] = [];
   const held: { entry: JournalEntry; answer: (outcome: AppendOutcome) => void }[] = [];
   const stores: Storing[] = [];
@@ -40,7 +41,7 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
   const deps: LoadRoomDeps = {
     clock,
     beat: new Beat(clock),
-    background: new Background({ clock, sliceMs: 1, restMsMin: 1 }),
+    background,
     journal: {
       append: (entry, appender) => {
         const answer = (outcome: AppendOutcome): void => {
@@ -99,7 +100,7 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
     }
   };
   const records = (): JournalRecord[] => entries.flatMap(({ payload }) => decodeRecords(payload));
-  return { clock, wake, pass, stores, held, journal, entries, records, lease, saved, lost: () => lost };
+  return { clock, background, wake, pass, stores, held, journal, entries, records, lease, saved, lost: () => lost };
 }
 
 let ops = 0;
@@ -319,6 +320,26 @@ test('[VH18] a version that somebody makes starts the time anew', async () => {
   actor.tell(set('ann'));
   await world.pass(actor, 60);
   expect(times()).toEqual([20, 50]);
+});
+
+test('[DO2] [VH18] a version that nobody asked for has its turn, and none once the room stops', async () => {
+  for (const ending of ['goes on', 'stops'] as const) {
+    const world = aWorld({ autoVersionMs: AUTO_MS });
+    const times = keepingAll(world);
+    const actor = await world.wake();
+    actor.tell(set('ann'));
+    actor.tick(world.clock.nowMs());
+    world.clock.advance(AUTO_MS);
+    world.background.next(() => undefined); // another room
+    actor.tick(world.clock.nowMs());
+    await settled();
+    expect(times()).toEqual([]);
+    const stopped = ending === 'stops' ? actor.stop() : null;
+    world.clock.advance(1);
+    await stopped;
+    await settled();
+    expect(times()).toHaveLength(ending === 'stops' ? 0 : 1);
+  }
 });
 
 test('[VH19] what was in no version when a room fell asleep is in one when it wakes, before anything changes', async () => {

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import * as Y from 'yjs';
-import { Background } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { sha256Base64 } from '../../src/base/sha256.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { SnapshotSave } from '../../src/kernel/persistence/snapshots.ts';
+import { Background } from '../../src/room/background.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { decodeRecords } from '../../src/room/journal-record.ts';
 import type { RoomPolicy } from '../../src/room/policy.ts';
@@ -23,6 +23,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 /** A live room whose journal answers when told. */
 function anActor(policy: Partial<RoomPolicy> = {}, watcher?: RoomWatcher) {
   const clock = manualClock();
+  const background = new Background(clock);
   const appends: { entry: JournalEntry; answer: (outcome: AppendOutcome) => void; fail: (error: Error) => void }[] = [];
   const saves: SnapshotSave[] = [];
   const trims: number[] = [];
@@ -37,7 +38,7 @@ function anActor(policy: Partial<RoomPolicy> = {}, watcher?: RoomWatcher) {
     {
       clock,
       beat: new Beat(clock),
-      background: new Background({ clock, sliceMs: 1, restMsMin: 1 }),
+      background,
       journal: {
         append: (entry, appender) => {
           const answer = (outcome: AppendOutcome): void => appender.appended(entry, outcome);
@@ -80,7 +81,7 @@ function anActor(policy: Partial<RoomPolicy> = {}, watcher?: RoomWatcher) {
     },
     { room, ground: { stream: 5, epoch: 3, snapshotVersion: 0, snapshotBytes: 0 }, onLost: () => (lost += 1) },
   );
-  return { actor, clock, appends, saves, trims, releases, sent, closed, claims, room, lease, lost: () => lost };
+  return { actor, clock, background, appends, saves, trims, releases, sent, closed, claims, room, lease, lost: () => lost };
 }
 
 /** ann and bob, both with Storage; nothing of that waits for the journal. */
@@ -544,4 +545,68 @@ test('[YH3] an update too far ahead costs its client nothing: it is asked for wh
   await settled();
   clock.turn();
   expect(sent[0]).toMatch(/^ann \[\{"type":300,"update":"AAA=","isSync":true,"stateVector":"AA=="/);
+});
+
+/** A changed room whose time to be saved has come while another one of the worker is saved. */
+async function dueInTurn(policy: Partial<RoomPolicy> = {}) {
+  const world = withPeople(anActor({ snapshotEveryMs: 10_000, ...policy }));
+  const { actor, clock, background, appends } = world;
+  actor.tell(set('ann', 1, 1));
+  appends[0]!.answer('committed');
+  clock.advance(10_000);
+  background.next(() => undefined);
+  actor.tick(clock.nowMs());
+  await settled();
+  expect(world.saves).toEqual([]);
+  return world;
+}
+
+test('[DO2] a room that is to be saved waits for its turn', async () => {
+  const { clock, saves } = await dueInTurn();
+  clock.advance(1);
+  await settled();
+  expect(saves.map(({ version }) => version)).toEqual([1]);
+});
+
+test('[DO2] one that is lost meanwhile is not saved', async () => {
+  const { actor, clock, saves } = await dueInTurn();
+  actor.drop();
+  clock.advance(1);
+  await settled();
+  expect(saves).toEqual([]);
+});
+
+test('[DO2] nor one without a lease, until it has one again', async () => {
+  const { actor, clock, saves, claims } = await dueInTurn();
+  actor.suspend();
+  clock.advance(1);
+  await settled();
+  expect(saves).toEqual([]);
+  claims.push({ stream: 5, epoch: 4, numbersFrom: 2_001 });
+  await actor.resume();
+  actor.tick(clock.nowMs());
+  clock.advance(1);
+  await settled();
+  expect(saves.map(({ epoch }) => epoch)).toEqual([4]);
+});
+
+test('[DO2] one that stops is saved at once, and not again', async () => {
+  const { actor, clock, saves } = await dueInTurn();
+  const stopped = actor.stop();
+  clock.advance(1);
+  await stopped;
+  clock.advance(1);
+  await settled();
+  expect(saves).toHaveLength(1);
+});
+
+test('[DO2] one with much in its journal does not wait', async () => {
+  const { actor, clock, saves, appends } = await dueInTurn({ snapshotAfterChanges: 2 });
+  actor.tell(set('ann', 2, 2));
+  appends[1]!.answer('committed');
+  await settled();
+  expect(saves.map(({ version }) => version)).toEqual([2]);
+  clock.advance(1);
+  await settled();
+  expect(saves).toHaveLength(1);
 });

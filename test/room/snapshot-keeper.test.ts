@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { Background } from '../../src/base/background.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { SnapshotKeeper } from '../../src/room/snapshot-keeper.ts';
 import { aRoom } from '../support/a-room.ts';
@@ -28,7 +27,6 @@ test('[SN17] a room whose snapshots are large is saved after more changes, more 
       },
       journal: { append: async () => 'committed', readAfter: async () => [], trim: async () => undefined },
       policy: { snapshotAfterChanges: 100, snapshotAfterBytes: 1_000, snapshotEveryMs: 1_000 } as never,
-      background: { next: (task) => task() },
       whenDurable: ({ release }) => release(),
     });
     const change = (bytes: number): void => {
@@ -76,7 +74,6 @@ async function attempts(seconds: number, isAway: (second: number) => boolean): P
     },
     journal: { append: async () => 'committed', readAfter: async () => [], trim: async () => undefined },
     policy: { snapshotAfterChanges: 1, snapshotAfterBytes: 1, snapshotEveryMs: 1_000 } as never,
-    background: { next: (task) => task() },
     whenDurable: ({ release }) => release(),
   });
   for (; second < seconds; second++) {
@@ -96,54 +93,4 @@ test('[SN14] and as before once one is saved', async () => {
   expect(await attempts(30, (second) => second < 15 || second === 17)).toEqual([
     0, 5, 15, 16, 17, 22, 23, 24, 25, 26, 27, 28, 29,
   ]);
-});
-
-/** Rooms that all changed, on one worker, whose time to be saved comes in one moment. */
-function dueTogether(rooms: number) {
-  const clock = manualClock();
-  const background = new Background({ clock, sliceMs: 1, restMsMin: 1 });
-  const saved: number[] = [];
-  const keepers = Array.from({ length: rooms }, (_, number) => {
-    const room = aRoom();
-    room.version = 1;
-    return new SnapshotKeeper({
-      ...{ room, clock, background, log: silentLog },
-      ground: () => ({ stream: number, epoch: 1, snapshotVersion: 0, snapshotBytes: 0 }),
-      snapshots: {
-        load: async () => null,
-        async save({ stream }) {
-          saved.push(stream);
-          return 'saved';
-        },
-      },
-      journal: { append: async () => 'committed', readAfter: async () => [], trim: async () => undefined },
-      policy: { snapshotAfterChanges: 100, snapshotAfterBytes: 1_000, snapshotEveryMs: 1_000 } as never,
-      whenDurable: ({ release }) => release(),
-    });
-  });
-  clock.advance(1_000);
-  const tick = (): void => {
-    for (const keeper of keepers) keeper.tick(clock.nowMs());
-  };
-  tick();
-  tick(); // who waits is not handed in again
-  return { clock, saved, keepers };
-}
-
-test('[DO2] rooms that are to be saved in one moment have their turns, each once', async () => {
-  const { clock, saved } = dueTogether(4);
-  expect(saved).toEqual([0]);
-  await new Promise(setImmediate);
-  clock.advance(60_000);
-  expect(saved).toEqual([0, 1, 2, 3]);
-});
-
-test('[DO2] one with much in its journal does not wait, nor does one that stops; both are not saved once more', async () => {
-  const { clock, saved, keepers } = dueTogether(4);
-  keepers[3]!.appended(1_000);
-  expect(saved).toEqual([0, 3]);
-  await keepers[2]!.saveLast();
-  expect(saved).toEqual([0, 3, 2]);
-  clock.advance(60_000);
-  expect(saved).toEqual([0, 3, 2, 1]);
 });

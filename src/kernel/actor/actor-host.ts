@@ -5,13 +5,13 @@
  * queue without a limit turns one slow load into a dead worker. One load per actor, however many callers; but what it found is no answer to who came after
  * it had begun to look.
  */
-import { Background } from '../../base/background.ts';
 import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import { Rounds } from '../../base/rounds.ts';
 import { Turns } from '../../base/turns.ts';
 import type { Recall } from '../cluster/ownership.ts';
 import type { Actor } from './actor.ts';
+import { IdleStops } from './idle-stops.ts';
 import { type Line, Slot } from './slot.ts';
 
 export interface ActorHostDeps<Command> {
@@ -35,9 +35,7 @@ export interface ActorHostDeps<Command> {
 const TICK_EVERY_MS = 1_000;
 /** Actors that are stopped side by side in `close`: each flushes and saves, and what they share is a few connections to the database. */
 const STOPS_MAX = 50;
-/** Idle ones are stopped so far from each other: thousands may have been left in one moment, and nobody waits for them. */
-const IDLE_STOP_EVERY_MS = 5;
-/** The same as in `close` for claims after a lapsed lease. */
+/** The same for claims after a lapsed lease. */
 const RESUMES_MAX = 50;
 /** Loads side by side; the others wait their turn. When a worker dies, thousands of actors may be asked for in one moment. */
 const LOADS_MAX = 50;
@@ -49,12 +47,12 @@ export class ActorHost<Command> {
   #isClosed = false;
   #areSuspended = false;
   readonly #turns = new Turns(LOADS_MAX);
-  readonly #idle: Background;
+  readonly #idleStops: IdleStops;
   #isResuming = false;
 
   constructor(deps: ActorHostDeps<Command>) {
     this.#deps = deps;
-    this.#idle = new Background({ clock: deps.clock, sliceMs: 0, restMsMin: IDLE_STOP_EVERY_MS });
+    this.#idleStops = new IdleStops(deps.clock);
     this.#ticks = new Rounds({
       clock: deps.clock,
       entries: this.#slots,
@@ -139,6 +137,7 @@ export class ActorHost<Command> {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#ticks.stop();
+    this.#idleStops.close();
     const rest = [...this.#slots];
     const stopNext = async (): Promise<void> => {
       for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
@@ -253,7 +252,7 @@ export class ActorHost<Command> {
   /** In its turn, unless it has something to do again by then. */
   #stopInTurn(key: string, slot: Slot<Command>): void {
     slot.isIdle = true;
-    this.#idle.next(() => {
+    this.#idleStops.next(() => {
       slot.isIdle = false;
       if (slot.actor?.isIdle(this.#deps.clock.nowMs()) === true) void this.#stop(key, slot);
     });

@@ -105,12 +105,11 @@ export class SqlOwnership implements Ownership {
   }
 
   async release(stream: number, { epoch, numbersNext }: { epoch: number; numbersNext: number }): Promise<void> {
-    const query = sql`
+    await this.#deps.db.query(sql`
       update actor_owner
          set owner = null,
              numbers_next = greatest(${numbersNext}, numbers_next - ${NUMBERS_PER_CLAIM})  -- never below the block of this claim
-       where stream = ${stream} and epoch = ${epoch} and owner = ${this.incarnation}`;
-    await this.#deps.db.query(named('ownership.release', query));
+       where stream = ${stream} and epoch = ${epoch} and owner = ${this.incarnation}`);
   }
 
   /**

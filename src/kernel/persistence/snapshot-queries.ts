@@ -1,5 +1,5 @@
 /** The statements of snapshots. What keeps two owners, or an owner and the sweep, out of each other's way is in here, beside the clause that does it. */
-import { named, type Query, sql } from './sql.ts';
+import { type Query, sql } from './sql.ts';
 
 /** A snapshot's row; exactly one of `bytes` and `blobKey` is set. */
 export interface SnapshotRow {
@@ -17,9 +17,8 @@ export interface Ruled {
 }
 
 export function newestFirstQuery(stream: number): Query<SnapshotRow> {
-  const query = sql<SnapshotRow>`
+  return sql<SnapshotRow>`
     select version, size, sha256, bytes, blob_key as "blobKey" from snapshots where stream = ${stream} order by version desc`;
-  return named('snapshots.read', query);
 }
 
 /**
@@ -40,7 +39,7 @@ export function intendQuery(
 
 /** No row when the epoch moved on, or a newer snapshot is there, or the blob is about to be deleted: then nothing changes. */
 export function saveQuery(row: SnapshotRow, { stream, epoch }: Ruled): Query {
-  const query = sql`
+  return sql`
     with kept as materialized (           -- locked: the sweep waits, then finds no row; if it was first, there is none here
       select key from loose_blobs where key = ${row.blobKey} and not doomed for update
     ), pointer as (
@@ -59,7 +58,6 @@ export function saveQuery(row: SnapshotRow, { stream, epoch }: Ruled): Query {
          and s.version < (select max(older.version) from snapshots older where older.stream = ${stream})  -- the one before: not this one yet
     )
     select 1 from pointer`;
-  return named('snapshots.save', query);
 }
 
 export function sameQuery({ version, sha256 }: Pick<SnapshotRow, 'version' | 'sha256'>, stream: number): Query {

@@ -9,7 +9,7 @@
 export interface Query<Row = unknown> {
   readonly text: string;
   readonly values: readonly unknown[];
-  /** Set for what runs very often: each connection then parses and plans the text once. One name, one text. */
+  /** Set for the few hot statements: each connection then parses and plans the text once. One name, one text. */
   readonly name?: string;
   /** Never set: carries the row type from the statement to its result. */
   readonly row?: Row;
@@ -74,7 +74,7 @@ export function sql<Row = unknown>(strings: TemplateStringsArray, ...values: unk
   return { text, values: bound };
 }
 
-/** The statement under a name, for those that run for every room, or for every change. */
+/** The statement under a name, for those few that run thousands of times a second. */
 export function named<Row>(name: string, query: Query<Row>): Query<Row> {
   return { name, ...query };
 }

@@ -4,7 +4,6 @@
  */
 import { createClient, type LiveObject, type Room } from '@liveblocks/client';
 import { vi } from 'vitest';
-import { Background } from '../../../src/base/background.ts';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { asIncarnation, asRoomId } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
@@ -12,6 +11,7 @@ import type { AppendOutcome, JournalEntry } from '../../../src/kernel/persistenc
 import type { Snapshot } from '../../../src/kernel/persistence/snapshots.ts';
 import type { SocketHandler } from '../../../src/kernel/transport/server.ts';
 import { FULL_ACCESS } from '../../../src/protocol/permissions.ts';
+import { Background } from '../../../src/room/background.ts';
 import { Beat } from '../../../src/room/beat.ts';
 import { Gateway } from '../../../src/room/gateway.ts';
 import { decodeRecords } from '../../../src/room/journal-record.ts';
@@ -216,7 +216,7 @@ export class FallingRoom {
       {
         clock,
         beat: new Beat(clock),
-        background: new Background({ clock, sliceMs: 1, restMsMin: 1 }),
+        background: new Background(clock),
         log: silentLog,
         policy,
         mayAnswer: () => true,

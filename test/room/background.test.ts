@@ -1,23 +1,19 @@
 import { expect, test } from 'vitest';
-import { Background } from '../../src/base/background.ts';
+import { Background } from '../../src/room/background.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 /** Tasks that take so many milliseconds each, on a clock that passes them; says when each began. */
-function aWorker(sliceMs = 1) {
+function aWorker() {
   const clock = manualClock(0);
   let spentMs = 0;
-  const background = new Background({
-    clock: { ...clock, monotonicMs: () => clock.monotonicMs() + spentMs },
-    sliceMs,
-    restMsMin: 1,
-  });
+  const background = new Background({ ...clock, monotonicMs: () => clock.monotonicMs() + spentMs });
   const begun: number[] = [];
   const bring = (tookMs: number): void =>
     background.next(() => {
       begun.push(clock.monotonicMs());
       spentMs += tookMs;
     });
-  return { clock, begun, bring };
+  return { clock, background, begun, bring };
 }
 
 test('[DO1] what nobody waits for is done at once where nothing else was, then room by room, in a twentieth of the time', () => {
@@ -49,18 +45,9 @@ test('[DO1] rooms that take little share a slice', () => {
   expect(begun).toHaveLength(7);
 });
 
-test('[DO1] and none where there is to be a rest after each', () => {
-  const { clock, begun, bring } = aWorker(0);
-  for (let room = 0; room < 3; room += 1) bring(0.01);
-  clock.advance(1);
-  expect(begun).toHaveLength(2);
-  clock.advance(1);
-  expect(begun).toHaveLength(3);
-});
-
 test('[DO1] what a task brings waits for its turn', () => {
   const clock = manualClock();
-  const background = new Background({ clock, sliceMs: 1, restMsMin: 1 });
+  const background = new Background(clock);
   const done: string[] = [];
   background.next(() => {
     background.next(() => done.push('inner'));
@@ -68,4 +55,27 @@ test('[DO1] what a task brings waits for its turn', () => {
   });
   clock.advance(1);
   expect(done).toEqual(['outer', 'inner']);
+});
+
+test('[DO1] one that throws takes nobody else along', () => {
+  const clock = manualClock();
+  const background = new Background(clock);
+  const done: string[] = [];
+  expect(() =>
+    background.next(() => {
+      background.next(() => done.push('next'));
+      throw new Error('broken');
+    }),
+  ).toThrow('broken');
+  clock.advance(1);
+  expect(done).toEqual(['next']);
+});
+
+test('[DO1] when it is stopped what waits is forgotten', () => {
+  const { clock, background, begun, bring } = aWorker();
+  bring(1);
+  bring(1);
+  background.stop();
+  clock.advance(1_000);
+  expect(begun).toHaveLength(1);
 });
