@@ -4,9 +4,9 @@
  */
 import type { Clock } from '../../base/clock.ts';
 
-const EVERY_MS = 5;
+const EVERY_MS = 10;
 /** Of up to so many that wait one stops in each turn, of twice as many two, and so on. */
-const FOR_EACH = 5_000;
+const FOR_EACH = 2_500;
 
 export class IdleStops {
   readonly #clock: Clock;

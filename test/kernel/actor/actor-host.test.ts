@@ -394,7 +394,7 @@ test('[AH17] what was told to an actor that then could not be loaded is reported
   expect(untold).toEqual(['lost']);
 });
 
-test('[DO4] idle actors are stopped 5 ms from each other, whatever becomes of the others; one that is needed by then stays', async () => {
+test('[DO4] idle actors are stopped 10 ms from each other, whatever becomes of the others; one that is needed by then stays', async () => {
   const { host, loads, clock } = aHost();
   const answers = ['a', 'b', 'c', 'd'].map((key) => host.ask(key, '1'));
   for (const load of loads) load.ready();
@@ -403,7 +403,7 @@ test('[DO4] idle actors are stopped 5 ms from each other, whatever becomes of th
   const stopped = (): string[] => loads.filter(({ actor }) => actor.stopped !== null).map(({ key }) => key);
   clock.advance(1_000);
   expect(stopped()).toEqual(['a']);
-  clock.advance(5);
+  clock.advance(10);
   expect(stopped()).toEqual(['a', 'b']);
   loads[2]!.actor.idle = false;
   clock.advance(900);
@@ -423,11 +423,11 @@ test('[DO4] those that were left together have their turns, each once', async ()
     actor.idle = true;
     actor.stop = async () => void stops.push(key);
   }
-  clock.advance(1_004);
+  clock.advance(1_009);
   expect(stops).toEqual(['0']);
   clock.advance(1);
   expect(stops).toEqual(['0', '1']);
-  clock.advance(5);
+  clock.advance(10);
   expect(stops).toEqual(['0', '1', '2']);
   clock.advance(2_000);
   await settled();
