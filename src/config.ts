@@ -189,11 +189,14 @@ export const SETTINGS = {
       maximum: 3_600,
     },
   ),
-  IDLE_ROOM_SECONDS: count('How long a room that everybody left, or that was prewarmed, stays in memory.', {
-    default: 60,
-    minimum: 10,
-    maximum: 86_400,
-  }),
+  IDLE_ROOM_SECONDS: count(
+    'How long a room that everybody left, or that was prewarmed, stays in memory; where thousands were left at once they go in turns.',
+    {
+      default: 60,
+      minimum: 10,
+      maximum: 86_400,
+    },
+  ),
   SNAPSHOT_AFTER_CHANGES: count(
     'Changes of a room after which its state is saved whole; the journal covers what came since. Fewer: more writes, faster start of a room.',
     {

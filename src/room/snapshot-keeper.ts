@@ -68,11 +68,16 @@ export class SnapshotKeeper implements Keeper {
 
   isDue(nowMs: number): boolean {
     const { policy, room } = this.#deps;
-    return room.version > this.#savedVersion && nowMs - this.#savedAtMs >= policy.snapshotEveryMs * this.#patience;
+    const isOld = nowMs - this.#savedAtMs >= policy.snapshotEveryMs * this.#patience;
+    return isOld && room.version > this.#savedVersion && this.#maySave(nowMs);
   }
 
   tick(nowMs: number): void {
     if (this.isDue(nowMs)) this.#take();
+  }
+
+  #maySave(nowMs: number): boolean {
+    return !this.#isSaving && nowMs >= this.#notBeforeMs;
   }
 
   get #patience(): number {
@@ -89,7 +94,7 @@ export class SnapshotKeeper implements Keeper {
 
   /** The state of this moment, saved once it is durable; a room has one snapshot under way at most. */
   #take(): void {
-    if (this.#isSaving || this.#deps.clock.nowMs() < this.#notBeforeMs) return;
+    if (!this.#maySave(this.#deps.clock.nowMs())) return;
     const bytes = this.#encoded();
     if (bytes === null) return;
     const { version } = this.#deps.room;
