@@ -5,6 +5,7 @@
  * time; what gathers meanwhile is the next entry. A failed or fenced append drops the room: state that cannot be written down is not
  * state (design §4; invariants I1–I3 of reliability 2.0).
  */
+import type { Background } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError, type ErrorCode } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
@@ -14,7 +15,6 @@ import type { Actor } from '../kernel/actor/actor.ts';
 import type { Ownership, Recall } from '../kernel/cluster/ownership.ts';
 import type { Journal } from '../kernel/persistence/journal.ts';
 import type { Snapshots } from '../kernel/persistence/snapshots.ts';
-import type { Background } from './background.ts';
 import type { Beat } from './beat.ts';
 import { hasLargeAnswer, isChange, isEphemeral, requestOf } from './command-kinds.ts';
 import { Fanout, type Sending, weightOf } from './fanout.ts';

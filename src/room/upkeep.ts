@@ -1,6 +1,6 @@
 /** What a room does by the clock, when its turn comes: thousands of rooms that were quiet together have the same to do in one moment. */
+import type { Background } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Background } from './background.ts';
 
 /** Does by itself what the time asks for. */
 export interface Keeper {

@@ -2,6 +2,7 @@
  * One worker, wired: its standing, its rooms, its sockets, and the way to rooms on other workers. All that it needs of the world comes in,
  * so that the same worker runs in production and, many at a time, in the simulation.
  */
+import { Background, twentieth } from '../base/background.ts';
 import { type Clock, chanceFrom, type Random } from '../base/clock.ts';
 import { asRoomId, type Incarnation, type RoomId, type WorkerAddress } from '../base/ids.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -25,7 +26,6 @@ import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
 import type { Sheds } from '../kernel/shedding.ts';
-import { Background } from './background.ts';
 import { Beat } from './beat.ts';
 import { isRepeatable } from './command-kinds.ts';
 import type { ConnectionDeps } from './connection.ts';
@@ -202,7 +202,7 @@ export class Worker {
       mayAnswer: () => ownership.isStanding,
       policy: limits.policy,
       beat: new Beat(clock),
-      background: new Background(clock),
+      background: new Background(clock, twentieth),
       sessions: this.gateway,
       findStream: rooms.findStream,
       findSchema: rooms.findSchema,

@@ -1,11 +1,11 @@
 /** Versions of the history while the journal is slow, the store fails, the lease lapses or the room sleeps. Journal and store answer when told. */
 import { expect, test } from 'vitest';
+import { Background, twentieth } from '../../src/base/background.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
-import { Background } from '../../src/room/background.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { decodeVersion } from '../../src/room/history-body.ts';
 import type { KeptVersion } from '../../src/room/history-keeper.ts';
@@ -29,7 +29,7 @@ interface Storing {
 /** What outlives an owner; `commits: 'at once'` unless a test wants to hold the journal back. */
 function aWorld(policy: Partial<RoomPolicy> = {}) {
   const clock = manualClock();
-  const background = new Background(clock);
+  const background = new Background(clock, twentieth);
   const entries: JournalEntry[] = [];
   const held: { entry: JournalEntry; answer: (outcome: AppendOutcome) => void }[] = [];
   const stores: Storing[] = [];

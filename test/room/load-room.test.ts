@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import { Background, twentieth } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import type { Journal, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
-import { Background } from '../../src/room/background.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { encodeRecord, type JournalRecord } from '../../src/room/journal-record.ts';
 import { loadRoom } from '../../src/room/load-room.ts';
@@ -29,7 +29,7 @@ function stored(over: {
   return {
     clock: manualClock(),
     beat: new Beat(manualClock()),
-    background: new Background(manualClock()),
+    background: new Background(manualClock(), twentieth),
     journal: { append: commit, readAfter: async () => entries, trim: async () => undefined },
     snapshots: { load: async () => snapshot, save: async () => 'saved' as const },
     ownership: { incarnation: asIncarnation('w'), claim: async () => claim, release: async () => undefined },

@@ -1,9 +1,9 @@
 /** Requests that are repeated while the journal is slow, fails, or another worker takes the room over. The journal is a list; it commits, or not, when told. */
 import { expect, test } from 'vitest';
+import { Background, twentieth } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
-import { Background } from '../../src/room/background.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { type LoadRoomDeps, loadRoom } from '../../src/room/load-room.ts';
 import type { RoomActor } from '../../src/room/room-actor.ts';
@@ -29,7 +29,7 @@ function aDatabase() {
   const deps: LoadRoomDeps = {
     clock: manualClock(),
     beat: new Beat(manualClock()),
-    background: new Background(manualClock()),
+    background: new Background(manualClock(), twentieth),
     journal: {
       append: (entry, appender) => {
         const answer = (outcome: AppendOutcome): void => appender.appended(entry, outcome);

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import * as Y from 'yjs';
+import { Background, twentieth } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { sha256Base64 } from '../../src/base/sha256.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { SnapshotSave } from '../../src/kernel/persistence/snapshots.ts';
-import { Background } from '../../src/room/background.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { decodeRecords } from '../../src/room/journal-record.ts';
 import type { RoomPolicy } from '../../src/room/policy.ts';
@@ -23,7 +23,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 /** A live room whose journal answers when told. */
 function anActor(policy: Partial<RoomPolicy> = {}, watcher?: RoomWatcher) {
   const clock = manualClock();
-  const background = new Background(clock);
+  const background = new Background(clock, twentieth);
   const appends: { entry: JournalEntry; answer: (outcome: AppendOutcome) => void; fail: (error: Error) => void }[] = [];
   const saves: SnapshotSave[] = [];
   const trims: number[] = [];

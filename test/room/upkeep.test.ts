@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { Background } from '../../src/room/background.ts';
+import { Background, twentieth } from '../../src/base/background.ts';
 import { Upkeep } from '../../src/room/upkeep.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 /** Rooms of one worker that are due whenever they are asked, and say when they had their turn. */
 function rooms(count: number) {
   const clock = manualClock();
-  const background = new Background(clock);
+  const background = new Background(clock, twentieth);
   const done: number[] = [];
   const able = { is: true };
   const upkeeps = Array.from({ length: count }, (_, number) => {

@@ -5,13 +5,13 @@
  * queue without a limit turns one slow load into a dead worker. One load per actor, however many callers; but what it found is no answer to who came after
  * it had begun to look.
  */
+import { Background, type BackgroundTurn } from '../../base/background.ts';
 import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import { Rounds } from '../../base/rounds.ts';
 import { Turns } from '../../base/turns.ts';
 import type { Recall } from '../cluster/ownership.ts';
 import type { Actor } from './actor.ts';
-import { IdleStops } from './idle-stops.ts';
 import { type Line, Slot } from './slot.ts';
 
 export interface ActorHostDeps<Command> {
@@ -37,6 +37,9 @@ const TICK_EVERY_MS = 1_000;
 const STOPS_MAX = 50;
 /** The same for claims after a lapsed lease. */
 const RESUMES_MAX = 50;
+const IDLE_STOPS_EVERY_MS = 10;
+/** Of up to so many idle actors one stops at a time, of twice as many two, and so on: they are gone in the end, however many come. */
+const IDLE_STOPS_FOR_EACH = 2_500;
 /** Loads side by side; the others wait their turn. When a worker dies, thousands of actors may be asked for in one moment. */
 const LOADS_MAX = 50;
 
@@ -47,12 +50,12 @@ export class ActorHost<Command> {
   #isClosed = false;
   #areSuspended = false;
   readonly #turns = new Turns(LOADS_MAX);
-  readonly #idleStops: IdleStops;
+  readonly #idleStops: Background;
   #isResuming = false;
 
   constructor(deps: ActorHostDeps<Command>) {
     this.#deps = deps;
-    this.#idleStops = new IdleStops(deps.clock);
+    this.#idleStops = new Background(deps.clock, fewAtATime);
     this.#ticks = new Rounds({
       clock: deps.clock,
       entries: this.#slots,
@@ -137,7 +140,7 @@ export class ActorHost<Command> {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#ticks.stop();
-    this.#idleStops.close();
+    this.#idleStops.stop();
     const rest = [...this.#slots];
     const stopNext = async (): Promise<void> => {
       for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
@@ -301,4 +304,9 @@ async function side(times: number, work: () => Promise<void>): Promise<void> {
 /** A refusal thrown in the same turn is a rejection to whoever asked. */
 async function act<Command>(actor: Actor<Command>, command: Command): Promise<unknown> {
   return actor.act(command);
+}
+
+/** The pace of idle stops: each goes on after it returned, so that the time it took says little. */
+function fewAtATime({ done, left }: BackgroundTurn): number {
+  return done < Math.ceil((done + left) / IDLE_STOPS_FOR_EACH) ? 0 : IDLE_STOPS_EVERY_MS;
 }

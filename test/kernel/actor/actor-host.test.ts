@@ -434,6 +434,31 @@ test('[DO4] those that were left together have their turns, each once', async ()
   expect([stops.length, new Set(stops).size, host.size]).toEqual([60, 60, 0]);
 });
 
+test('[DO4] where thousands wait several stop in each turn', async () => {
+  const { host, loads, clock } = aHost();
+  const rooms = 6_000;
+  const answers = Array.from({ length: rooms }, (_, index) => host.ask(`${index}`, '1'));
+  for (let ready = 0; ready < rooms; ) {
+    for (const load of loads.slice(ready)) load.ready();
+    ready = loads.length;
+    await settled();
+  }
+  await Promise.all(answers);
+  let stops = 0;
+  for (const { actor } of loads) {
+    actor.idle = true;
+    actor.stop = async () => {
+      stops += 1;
+    };
+  }
+  clock.advance(2_000);
+  const stopsBefore = stops;
+  clock.advance(10);
+  expect(stops - stopsBefore).toBe(3);
+  clock.advance(60_000);
+  expect(stops).toBe(rooms);
+});
+
 test('[DO4] closing waits for no turn', async () => {
   const { host, loads, clock } = aHost();
   const answers = ['a', 'b', 'c'].map((key) => host.ask(key, '1'));

@@ -4,6 +4,7 @@
  */
 import { createClient, type LiveObject, type Room } from '@liveblocks/client';
 import { vi } from 'vitest';
+import { Background, twentieth } from '../../../src/base/background.ts';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { asIncarnation, asRoomId } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
@@ -11,7 +12,6 @@ import type { AppendOutcome, JournalEntry } from '../../../src/kernel/persistenc
 import type { Snapshot } from '../../../src/kernel/persistence/snapshots.ts';
 import type { SocketHandler } from '../../../src/kernel/transport/server.ts';
 import { FULL_ACCESS } from '../../../src/protocol/permissions.ts';
-import { Background } from '../../../src/room/background.ts';
 import { Beat } from '../../../src/room/beat.ts';
 import { Gateway } from '../../../src/room/gateway.ts';
 import { decodeRecords } from '../../../src/room/journal-record.ts';
@@ -216,7 +216,7 @@ export class FallingRoom {
       {
         clock,
         beat: new Beat(clock),
-        background: new Background(clock),
+        background: new Background(clock, twentieth),
         log: silentLog,
         policy,
         mayAnswer: () => true,

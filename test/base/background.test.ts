@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { Background } from '../../src/room/background.ts';
+import { Background, twentieth } from '../../src/base/background.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 /** Tasks that take so many milliseconds each, on a clock that passes them; says when each began. */
 function aWorker() {
   const clock = manualClock(0);
   let spentMs = 0;
-  const background = new Background({ ...clock, monotonicMs: () => clock.monotonicMs() + spentMs });
+  const background = new Background({ ...clock, monotonicMs: () => clock.monotonicMs() + spentMs }, twentieth);
   const begun: number[] = [];
   const bring = (tookMs: number): void =>
     background.next(() => {
@@ -47,7 +47,7 @@ test('[DO1] rooms that take little share a slice', () => {
 
 test('[DO1] what a task brings waits for its turn', () => {
   const clock = manualClock();
-  const background = new Background(clock);
+  const background = new Background(clock, twentieth);
   const done: string[] = [];
   background.next(() => {
     background.next(() => done.push('inner'));
@@ -59,7 +59,7 @@ test('[DO1] what a task brings waits for its turn', () => {
 
 test('[DO1] one that throws takes nobody else along', () => {
   const clock = manualClock();
-  const background = new Background(clock);
+  const background = new Background(clock, twentieth);
   const done: string[] = [];
   expect(() =>
     background.next(() => {
@@ -78,4 +78,14 @@ test('[DO1] when it is stopped what waits is forgotten', () => {
   background.stop();
   clock.advance(1_000);
   expect(begun).toHaveLength(1);
+});
+
+test('a pace that asks for no rest when nothing is left gets the least there is', () => {
+  const clock = manualClock();
+  const background = new Background(clock, () => 0);
+  const done: number[] = [];
+  background.next(() => done.push(clock.monotonicMs()));
+  background.next(() => done.push(clock.monotonicMs()));
+  clock.advance(1);
+  expect(done.map((ms) => ms - done[0]!)).toEqual([0, 1]);
 });
