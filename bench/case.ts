@@ -19,6 +19,8 @@ export interface Case {
   readonly metrics: readonly Metric[];
   /** Predictions as numbers; RESULTS.md says which held. */
   readonly targets: readonly Target[];
+  /** Length of the window. Absent: as that of most cases. */
+  readonly seconds?: number;
   /** Absent: as long as that of most cases. */
   readonly warmupSeconds?: number;
   /** Of a curve: what grows from variant to variant. Absent: the variants are no series. */
@@ -31,6 +33,8 @@ export interface Variant {
   readonly at?: number;
   /** Runs in the load process. @throws an Error when the load could not be made at all. */
   readonly load: (trial: Trial) => Promise<Outcome>;
+  /** Who else is there, for those variants whose load says so; runs in a process of its own. @throws an Error when it could not come. */
+  readonly company?: (trial: Trial) => Promise<Company>;
   /** Names of servers of the case that this variant is not put to. */
   readonly notFor?: readonly string[];
 }
@@ -54,6 +58,14 @@ export interface Outcome {
   readonly values: Values;
   /** Why the values should not be trusted; empty when all is well. */
   readonly problems: readonly string[];
+}
+
+/** Somebody beside those who are measured, who is too much. */
+export interface Company {
+  /** How often it was refused so far. */
+  readonly refused?: () => number;
+  /** Ends it. Returns why its figures should not be trusted. */
+  stop(): Promise<readonly string[]> | readonly string[];
 }
 
 /** A prediction about the `metric` of each server of ours. */

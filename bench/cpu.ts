@@ -1,4 +1,4 @@
-/** CPU time as Linux counts it: of a server, of the processes it started, of this process, of the whole machine. */
+/** CPU time as Linux counts it: of a server, of the processes it started, of this process and its own, of the whole machine. */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Address } from './servers/server.ts';
 
@@ -11,6 +11,7 @@ export interface CpuTimes {
   readonly server: number;
   /** Stores below the server, such as its private Postgres, and beside it; those that have ended included. */
   readonly helpers: number;
+  /** This process, and those below it. */
   readonly load: number;
   /** All cores, idle time left out; time that the hypervisor gave to others counts as busy. */
   readonly machine: number;
@@ -40,7 +41,7 @@ function readOnce({ pid, storesPid, children }: Processes): CpuTimes {
   return {
     server: secondsOf(pid) + (children === 'workers' ? below : 0),
     helpers: beside + (children === 'workers' ? 0 : below),
-    load: (own.user + own.system) / 1e6,
+    load: descendantsOf(process.pid).reduce((sum, each) => sum + spentBy(each), (own.user + own.system) / 1e6),
     machine: machineSeconds(),
   };
 }

@@ -12,6 +12,8 @@ export interface Start {
   /** TypeScript is run through tsx, JavaScript by this Node; a program runs by itself. Only a script has a message channel. */
   readonly language: 'ts' | 'js' | 'program';
   readonly args?: readonly string[];
+  /** `idle`: whoever else is on its core goes first, at once (sched(7), SCHED_IDLE). */
+  readonly priority?: 'idle';
 }
 
 export interface Started {
@@ -31,6 +33,7 @@ let stopping = false;
 /** False on a machine without `taskset`: then the system places the processes, and the figures scatter more. */
 export const canPin = spawnSync('taskset', ['-c', '0', 'true']).status === 0;
 
+const IDLY = ['chrt', '--idle', '0'];
 const RUNNERS: Readonly<Record<Start['language'], readonly string[]>> = {
   ts: [...NODE, '--import', 'tsx'],
   js: NODE,
@@ -38,10 +41,10 @@ const RUNNERS: Readonly<Record<Start['language'], readonly string[]>> = {
 };
 
 /** @throws an Error when the bench is being stopped. */
-export function start(script: URL, { core, env, language, args: said = [] }: Start): Started {
+export function start(script: URL, { core, env, language, args: said = [], priority }: Start): Started {
   if (stopping) throw new Error('interrupted');
   const whole = [...RUNNERS[language], script.pathname, ...said];
-  const [command, ...args] = canPin ? ['taskset', '-c', String(core), ...whole] : whole;
+  const [command, ...args] = canPin ? ['taskset', '-c', String(core), ...(priority === 'idle' ? IDLY : []), ...whole] : whole;
   const { PATH = '', HOME = '' } = process.env; // nothing else: settings of the shell must not leak into a server
   const stdio: StdioOptions = ['ignore', 'pipe', 'pipe', ...(language === 'program' ? [] : ['ipc' as const])];
   const child = spawn(command!, args, { env: { PATH, HOME, ...env }, stdio });

@@ -10,7 +10,8 @@ import { type Case, type Outcome, serversOf, type Variant } from './case.ts';
 import { CORES, RUN } from './config.ts';
 import { CASES } from './load/cases.ts';
 import { GROWTH_CASES } from './load/growth-cases.ts';
-import type { Job, Report } from './load/process.ts';
+import type { Job } from './load/job.ts';
+import type { Report } from './load/process.ts';
 import { METRICS } from './metrics.ts';
 import { writePage } from './page/write.ts';
 import { isStopping, start, stop, stopAll } from './processes.ts';
@@ -26,7 +27,8 @@ const PAGE = new URL('./RESULTS.md', import.meta.url);
 interface Plan {
   readonly cases: readonly Case[];
   readonly rounds: number;
-  readonly seconds: number;
+  /** Null: as long as each case says. */
+  readonly seconds: number | null;
   /** Names of the servers that take part; empty for all. */
   readonly only: readonly string[];
 }
@@ -42,7 +44,7 @@ function readArguments(): Plan & { readonly does: 'list' | 'verify' | 'run' | 'v
       case: { type: 'string', multiple: true, default: [] },
       server: { type: 'string', multiple: true, default: [] },
       rounds: { type: 'string', default: String(RUN.rounds) },
-      seconds: { type: 'string', default: String(RUN.seconds) },
+      seconds: { type: 'string' },
       growth: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       verify: { type: 'boolean', default: false },
@@ -58,7 +60,8 @@ function readArguments(): Plan & { readonly does: 'list' | 'verify' | 'run' | 'v
         : 'verify and run';
   const rounds = atLeastOne(values.rounds, '--rounds');
   if (!Number.isInteger(rounds)) throw new Error('--rounds takes a whole number');
-  return { cases, rounds, seconds: atLeastOne(values.seconds, '--seconds'), only: values.server.map(serverNamed), does };
+  const seconds = values.seconds === undefined ? null : atLeastOne(values.seconds, '--seconds');
+  return { cases, rounds, seconds, only: values.server.map(serverNamed), does };
 }
 
 function caseNamed(name: string): Case {
@@ -80,11 +83,12 @@ function atLeastOne(text: string, option: string): number {
 }
 
 /** Runs the cases one after the other; one that fails leaves its old results in place. Resolves with the number of failures. */
-async function runAll({ cases, rounds, seconds, only }: Plan): Promise<number> {
+async function runAll({ cases, rounds, seconds: asked, only }: Plan): Promise<number> {
   let failures = 0;
   for (const theCase of cases) {
     try {
       const about = circumstances();
+      const seconds = asked ?? theCase.seconds ?? RUN.seconds;
       const runs = await runCase(theCase, { rounds, seconds, only });
       if (runs.length > 0) keep({ caseName: theCase.name, seconds, rounds, circumstances: about, runs });
     } catch (error) {
@@ -99,7 +103,10 @@ async function runAll({ cases, rounds, seconds, only }: Plan): Promise<number> {
   return failures;
 }
 
-async function runCase(theCase: Case, { rounds, seconds, only }: Omit<Plan, 'cases'>): Promise<Run[]> {
+async function runCase(
+  theCase: Case,
+  { rounds, seconds, only }: Pick<Plan, 'rounds' | 'only'> & { seconds: number },
+): Promise<Run[]> {
   const runs: Run[] = [];
   for (let round = 1; round <= rounds; round += 1) {
     for (const variant of theCase.variants) {

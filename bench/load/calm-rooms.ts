@@ -1,24 +1,42 @@
 /** Rooms in which little is said, and what those in them feel of company on their worker. */
-import type { Outcome, Trial } from '../case.ts';
-import { NEIGHBOURS } from '../config.ts';
+import type { Company, Outcome, Trial, Variant } from '../case.ts';
+import { FANOUT_YJS, NEIGHBOURS } from '../config.ts';
+import { inItsProcess } from './company.ts';
+import { talkOf } from './fanout-yjs.ts';
+import type { Job } from './job.ts';
 import { eachOf, ManyRooms } from './many-rooms.ts';
 import { startPace } from './pace.ts';
+import { heat } from './paced-room.ts';
 import { measure, outcomeOf, settled } from './window.ts';
 
-/** Somebody else, who is too much. */
-export interface Company {
-  /** How often it was refused so far. */
-  readonly refused?: () => number;
-  /** Ends it. Returns why its figures should not be trusted. */
-  stop(): Promise<readonly string[]> | readonly string[];
+export const CALM = 'calm rooms alone';
+
+/** The calm beside whom? */
+export interface Beside extends Pick<Variant, 'name' | 'notFor'> {
+  readonly company: NonNullable<Variant['company']>;
 }
 
-export const ALONE: Company = { stop: () => [] };
+/** The calm alone, and beside each of these. */
+export function calmVariants(caseName: string, companies: readonly Beside[]): Variant[] {
+  return [
+    { name: CALM, load: (trial) => calmRooms(trial, async () => ALONE) },
+    ...companies.map((beside) => ({
+      ...beside,
+      load: (trial: Trial) => calmRooms(trial, () => inItsProcess(jobOf(caseName, beside.name, trial))),
+    })),
+  ];
+}
 
+const ALONE: Company = { stop: () => [] };
 const DIALS_MAX = 25;
 
-export async function calmRooms(trial: Trial, invite: (trial: Trial) => Promise<Company>): Promise<Outcome> {
+function jobOf(caseName: string, variantName: string, { server, ...rest }: Trial): Job {
+  return { caseName, variantName, serverName: server.name, ...rest };
+}
+
+async function calmRooms(trial: Trial, invite: () => Promise<Company>): Promise<Outcome> {
   const { rooms, clients, perSecond } = NEIGHBOURS.calm;
+  await heat(trial, talkOf(FANOUT_YJS[0]!));
   const calm = await ManyRooms.make(trial, { rooms, clients, senders: clients });
   await eachOf(rooms * clients, DIALS_MAX, (index) => calm.admit(index % rooms, Math.floor(index / rooms)));
   const stopTyping = startPace({
@@ -26,7 +44,7 @@ export async function calmRooms(trial: Trial, invite: (trial: Trial) => Promise<
     perSecond,
     send: (turn) => calm.speak(turn % rooms, Math.floor(turn / rooms)),
   });
-  const company = await invite(trial);
+  const company = await invite();
   const { refused } = company;
   const refusals = { before: 0, during: 0 };
   const window = await measure(trial, {

@@ -4,16 +4,15 @@
  * Expected: p99 at most twice what it is without them, because such work is done room by room and has a share of the worker's time, not all of it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Case, Trial } from '../case.ts';
-import { DUE_AT_ONCE, IDLE_ROOM_SECONDS } from '../config.ts';
+import type { Case, Company, Trial } from '../case.ts';
+import { DUE_AT_ONCE, IDLE_ROOM_SECONDS, NEIGHBOURS } from '../config.ts';
 import { atriumWith } from '../servers/atrium.ts';
 import { atriumClusterWith } from '../servers/atrium-cluster.ts';
 import { rawUws } from '../servers/raw-uws.ts';
-import { ALONE, type Company, calmRooms } from './calm-rooms.ts';
+import { CALM, calmVariants } from './calm-rooms.ts';
 import { eachOf, ManyRooms } from './many-rooms.ts';
 
 const { rooms, dialsMax, settings } = DUE_AT_ONCE;
-const CALM = 'calm rooms alone';
 const SAVED = `${rooms.toLocaleString('en')} rooms are saved`;
 const ASLEEP = `${rooms.toLocaleString('en')} rooms fall asleep`;
 
@@ -22,12 +21,12 @@ export const dueAtOnce: Case = {
   question: 'What do people feel when thousands of rooms on their worker are to be saved, or to fall asleep, in one moment?',
   unit: 'deliveries',
   subjects: [atriumWith(settings), atriumClusterWith(settings)],
-  peers: [rawUws], // it saves nothing: what calm rooms feel there is the load's own doing
-  variants: [
-    { name: CALM, load: (trial) => calmRooms(trial, async () => ALONE) },
-    { name: SAVED, load: (trial) => calmRooms(trial, areChanged) },
-    { name: ASLEEP, load: (trial) => calmRooms(trial, areLeft) },
-  ],
+  peers: [rawUws], // it saves nothing: what calm rooms feel there is the machine's doing
+  variants: calmVariants('due-at-once', [
+    { name: SAVED, company: areChanged },
+    { name: ASLEEP, company: areLeft },
+  ]),
+  seconds: NEIGHBOURS.seconds,
   metrics: ['p50Ms', 'p99Ms', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [SAVED, ASLEEP].map((variant) => ({ variant, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } })),
 };

@@ -4,13 +4,13 @@
  * which Postgres keeps up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Case, Target, Trial } from '../case.ts';
-import { LIMITS } from '../config.ts';
+import type { Case, Company, Target, Trial } from '../case.ts';
+import { HEAT, LIMITS, NEIGHBOURS } from '../config.ts';
 import { atriumWith } from '../servers/atrium.ts';
 import { atriumClusterWith } from '../servers/atrium-cluster.ts';
 import { rawUws } from '../servers/raw-uws.ts';
 import { restHeaders, restUrl } from '../servers/server.ts';
-import { ALONE, type Company, calmRooms } from './calm-rooms.ts';
+import { type Beside, CALM, calmVariants } from './calm-rooms.ts';
 import { Crowd } from './crowd.ts';
 import { documentOf } from './documents.ts';
 import { Ledger } from './ledger.ts';
@@ -19,14 +19,13 @@ import { eachOf } from './many-rooms.ts';
 import { startPace } from './pace.ts';
 import { people } from './presence-sdk.ts';
 
-const CALM = 'calm rooms alone';
 const WRITES = 'writes that do not fit';
-const TROUBLES: readonly { readonly name: string; readonly invite: (trial: Trial) => Promise<Company> }[] = [
-  { name: 'too many messages', invite: tooManyMessages },
-  { name: 'a room that is full', invite: fullRoom },
-  { name: 'frames that are too long', invite: longFrames },
-  { name: WRITES, invite: largeWrites },
-  { name: 'more reads than it can answer', invite: costlyReads },
+const TROUBLES: readonly Beside[] = [
+  { name: 'too many messages', company: tooManyMessages },
+  { name: 'a room that is full', company: fullRoom },
+  { name: 'frames that are too long', company: longFrames },
+  { name: WRITES, company: largeWrites },
+  { name: 'more reads than it can answer', company: costlyReads },
 ];
 
 export const limits: Case = {
@@ -34,15 +33,12 @@ export const limits: Case = {
   question: 'What do calm rooms feel of somebody on their worker who goes beyond a limit?',
   unit: 'deliveries',
   subjects: [atriumWith(LIMITS.settings), atriumClusterWith(LIMITS.settings)],
-  peers: [rawUws], // it refuses nobody: what calm rooms feel of large bodies there is the load's own doing
-  variants: [
-    { name: CALM, load: (trial) => calmRooms(trial, async () => ALONE) },
-    ...TROUBLES.map(({ name, invite }) => ({
-      name,
-      load: (trial: Trial) => calmRooms(trial, invite),
-      notFor: name === WRITES ? [] : [rawUws.name],
-    })),
-  ],
+  peers: [rawUws], // it refuses nobody: what calm rooms feel of large bodies there is the machine's doing
+  variants: calmVariants(
+    'limits',
+    TROUBLES.map((trouble) => ({ ...trouble, notFor: trouble.name === WRITES ? [] : [rawUws.name] })),
+  ),
+  seconds: NEIGHBOURS.seconds,
   metrics: ['p50Ms', 'p99Ms', 'refusedPerSecond', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: TROUBLES.flatMap(({ name }): Target[] => [
     { variant: name, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } },
@@ -107,7 +103,7 @@ async function longFrames(trial: Trial): Promise<Company> {
   };
 }
 
-/** All at once, each second: together more than may wait for the database. */
+/** All at once, each second: together more than may wait for the database. Before that as fast as they are answered, as `HEAT` says. */
 async function largeWrites(trial: Trial): Promise<Company> {
   const { writers, bytes } = LIMITS.writes;
   await trial.server.openRoom(trial.address, 'writes');
@@ -117,11 +113,10 @@ async function largeWrites(trial: Trial): Promise<Company> {
   const write = async (): Promise<void> => {
     if ((await ask(trial, 'PATCH', '/v2/rooms/writes/storage/json-patch', body)) === 429) refused += 1;
   };
-  const stopWriting = startPace({
-    senders: 1,
-    perSecond: 1,
-    send: () => void Promise.all(Array.from({ length: writers }, write)),
-  });
+  const writeAll = (): Promise<unknown> => Promise.all(Array.from({ length: writers }, write));
+  const hotAtMs = performance.now() + HEAT.seconds * 1_000;
+  while (performance.now() < hotAtMs) await writeAll();
+  const stopWriting = startPace({ senders: 1, perSecond: 1, send: () => void writeAll() });
   return {
     refused: () => refused,
     stop() {

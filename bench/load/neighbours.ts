@@ -3,13 +3,13 @@
  * Expected: p99 of the calm at most twice what it is without them, because a turn of the loop does bounded work for a room; and the memory
  * that the slow one costs is bounded by the send buffer (2 MB), because then its socket is closed.
  */
-import type { Case, Outcome, Trial } from '../case.ts';
+import type { Case, Company, Outcome, Trial } from '../case.ts';
 import { NEIGHBOURS, SLOW_CONSUMER } from '../config.ts';
 import { watchMemory } from '../memory.ts';
 import { atrium } from '../servers/atrium.ts';
 import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { rawUws } from '../servers/raw-uws.ts';
-import { ALONE, type Company, calmRooms } from './calm-rooms.ts';
+import { CALM, calmVariants } from './calm-rooms.ts';
 import { Crowd } from './crowd.ts';
 import { editors, typedFrames } from './fanout-yjs.ts';
 import { Ledger, markOf } from './ledger.ts';
@@ -17,7 +17,6 @@ import { startPace } from './pace.ts';
 import { people } from './presence-sdk.ts';
 import { measure, outcomeOf, settled } from './window.ts';
 
-const CALM = 'calm rooms alone';
 const BESIDE = 'calm rooms beside a hot one';
 const READING = 'a room in which all read';
 const ONE_SLOW = 'the same, one does not read';
@@ -31,11 +30,11 @@ export const neighbours: Case = {
   subjects: [atrium, atriumCluster],
   peers: [rawUws],
   variants: [
-    { name: CALM, load: (trial) => calmRooms(trial, async () => ALONE) },
-    { name: BESIDE, load: (trial) => calmRooms(trial, startHotRoom) },
+    ...calmVariants('neighbours', [{ name: BESIDE, company: startHotRoom }]),
     { name: READING, load: (trial) => largeEvents(trial, 'all read') },
     { name: ONE_SLOW, load: (trial) => largeEvents(trial, 'one does not read') },
   ],
+  seconds: NEIGHBOURS.seconds,
   metrics: ['p50Ms', 'p99Ms', 'grownMb', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [
     { variant: BESIDE, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } },
