@@ -1,4 +1,5 @@
 /** What a command is to those who carry it to its room: whether it may change what is journaled, how large its answer may be, how it is recognised. */
+import { AppError } from '../base/errors.ts';
 import type { RequestKey } from '../base/ids.ts';
 import type { Command } from './shapes.ts';
 
@@ -63,6 +64,12 @@ const REPEATABLE: Kinds = new Set<Command['type']>([
 /** What makes the room recognise the command when it comes again; null when nothing does. */
 export function requestOf(command: Command): RequestKey | null {
   return ('request' in command ? command.request : undefined) ?? null;
+}
+
+/** What its caller hears when `error` came between the decision and its answer: it may be in the journal all the same; who asks again with the same request hears. */
+export function unheard(command: Command, error: AppError): AppError {
+  const isKnown = requestOf(command) === null || command.type === 'history.keep'; // of a version its keeper knows
+  return isKnown ? error : new AppError('OUTCOME_UNKNOWN');
 }
 
 /** Those that do not change what is journaled go on while the journal is behind, and cannot leave it behind the room. */

@@ -29,3 +29,6 @@ export interface RoomGround {
   readonly snapshotVersion: number;
   readonly snapshotBytes: number;
 }
+
+/** Hashes of Yjs documents are told this long after a change, so that a burst of typing costs one. */
+export const SETTLE_AFTER_MS = 100;

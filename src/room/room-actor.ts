@@ -16,13 +16,14 @@ import type { Ownership, Recall } from '../kernel/cluster/ownership.ts';
 import type { Journal } from '../kernel/persistence/journal.ts';
 import type { Snapshots } from '../kernel/persistence/snapshots.ts';
 import type { Beat } from './beat.ts';
-import { hasLargeAnswer, isChange, isEphemeral, requestOf } from './command-kinds.ts';
+import { hasLargeAnswer, isChange, isEphemeral, unheard } from './command-kinds.ts';
+import type { DocumentsAhead } from './documents-ahead.ts';
 import { Fanout, type Sending, weightOf } from './fanout.ts';
 import { type Answer, Gate, type Gated } from './gate.ts';
 import { HistoryKeeper, type KeepVersion } from './history-keeper.ts';
 import { encodeRecord, type JournalRecord } from './journal-record.ts';
 import { Pending } from './pending.ts';
-import { GATED_BYTES_MAX, JOIN_ANEW, type RoomGround, type RoomPolicy } from './policy.ts';
+import { GATED_BYTES_MAX, JOIN_ANEW, type RoomGround, type RoomPolicy, SETTLE_AFTER_MS } from './policy.ts';
 import { heedsTime } from './presence.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { decide } from './room.ts';
@@ -40,6 +41,7 @@ export interface RoomActorDeps {
   readonly keepVersion: KeepVersion;
   readonly beat: Beat;
   readonly background: Background;
+  readonly documents: DocumentsAhead;
   /** Whether this worker's lease holds at this very moment; after a freeze the timers that say so may come late (reliability 2.c, "Reads"). */
   readonly mayAnswer: () => boolean;
   readonly log: Log;
@@ -47,9 +49,6 @@ export interface RoomActorDeps {
   readonly watcher?: RoomWatcher | undefined;
   readonly policy: RoomPolicy;
 }
-
-/** Hashes of Yjs documents are told this long after a change, so that a burst of typing costs one. */
-const SETTLE_AFTER_MS = 100;
 
 type Loss = 'fenced' | 'claimed by another' | 'recalled' | 'append failed' | 'lease lapsed' | 'decision broke off';
 
@@ -114,11 +113,15 @@ export class RoomActor implements Actor<Command> {
   }
 
   act(command: Command): Promise<unknown> {
+    const ahead = command.type === 'storage.read' ? this.#deps.documents.make(this.#room, command) : null;
+    return ahead === null ? this.#answer(command) : ahead.then(() => this.#answer(command));
+  }
+
+  #answer(command: Command): Promise<unknown> {
     const effects = this.#decide(command);
-    // What was decided may be in the journal even if nobody lives to say so. Who asks again with the same request hears.
-    const isKnown = requestOf(command) === null || command.type === 'history.keep'; // of a version its keeper knows
-    const refusalOf = (error: AppError): AppError => (isKnown ? error : new AppError('OUTCOME_UNKNOWN'));
-    return new Promise((resolve, reject) => this.#perform(effects, { resolve, reject: (error) => reject(refusalOf(error)) }));
+    return new Promise((resolve, reject) =>
+      this.#perform(effects, { resolve, reject: (error) => reject(unheard(command, error)) }),
+    );
   }
 
   /** A refused message costs the session that sent it its socket, and nobody else anything; a session that is not known joins anew. */
@@ -231,23 +234,22 @@ export class RoomActor implements Actor<Command> {
   }
 
   get #place(): { stream: number; epoch: number; version: number } {
-    const { stream, epoch } = this.#ground;
-    return { stream, epoch, version: this.#room.version };
+    return { stream: this.#ground.stream, epoch: this.#ground.epoch, version: this.#room.version };
   }
 
   /** @throws AppError the refusal. After anything else that a change throws, memory and journal may differ: then memory goes. */
   #decide(command: Command): Effect[] {
-    if (this.#isLost) throw new AppError('ROOM_MOVED');
+    const isTooLate = this.#isStopping && command.type === 'storage.read'; // it waited for its document
+    if (this.#isLost || isTooLate) throw new AppError('ROOM_MOVED');
     if (!this.#deps.mayAnswer()) this.suspend(); // after a freeze, the timer that says so may come late
     if (this.#isSuspended && !isEphemeral(command)) throw new AppError('DATABASE_UNAVAILABLE');
-    const { policy, clock } = this.#deps;
-    const nowMs = clock.nowMs();
+    const nowMs = this.#deps.clock.nowMs();
     if ((isChange(command) && this.isFull) || (hasLargeAnswer(command) && this.#gate.bytes > GATED_BYTES_MAX))
       throw new AppError('ROOM_OVERLOADED');
     if (command.type !== 'clock.tick') this.#lastBusyMs = nowMs;
     const { version } = this.#room;
     try {
-      return decide(this.#room, command, { nowMs, limits: policy });
+      return decide(this.#room, command, { nowMs, limits: this.#deps.policy });
     } catch (error) {
       if (isChange(command) && (!(error instanceof AppError) || this.#room.version !== version)) this.#lose('decision broke off');
       throw error;

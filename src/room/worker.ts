@@ -29,6 +29,7 @@ import type { Sheds } from '../kernel/shedding.ts';
 import { Beat } from './beat.ts';
 import { isRepeatable } from './command-kinds.ts';
 import type { ConnectionDeps } from './connection.ts';
+import { DocumentsAhead } from './documents-ahead.ts';
 import { Gateway, type GatewayDeps } from './gateway.ts';
 import { type LoadRoomDeps, loadRoom } from './load-room.ts';
 import type { RoomPolicy } from './policy.ts';
@@ -203,6 +204,7 @@ export class Worker {
       policy: limits.policy,
       beat: new Beat(clock),
       background: new Background(clock, twentieth),
+      documents: new DocumentsAhead(clock),
       sessions: this.gateway,
       findStream: rooms.findStream,
       findSchema: rooms.findSchema,

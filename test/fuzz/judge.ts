@@ -1,7 +1,7 @@
 /** The end of a convergence run: waits for rest, compares everything with everything, and finds out whose fault a difference is. */
 import { isDeepStrictEqual } from 'node:util';
-import { toJson } from '../../src/room/storage/lson.ts';
 import { until } from '../support/e2e/until.ts';
+import { toJson } from '../support/storage-documents.ts';
 import { Dice } from './dice.ts';
 import type { OwnServer } from './own-server.ts';
 import { plain, Replica } from './replica.ts';

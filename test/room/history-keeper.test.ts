@@ -1,4 +1,5 @@
 /** Versions of the history while the journal is slow, the store fails, the lease lapses or the room sleeps. Journal and store answer when told. */
+
 import { expect, test } from 'vitest';
 import { Background, twentieth } from '../../src/base/background.ts';
 import { AppError } from '../../src/base/errors.ts';
@@ -7,6 +8,7 @@ import { silentLog } from '../../src/base/observe.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
 import { Beat } from '../../src/room/beat.ts';
+import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { decodeVersion } from '../../src/room/history-body.ts';
 import type { KeptVersion } from '../../src/room/history-keeper.ts';
 import { decodeRecords, type JournalRecord } from '../../src/room/journal-record.ts';
@@ -42,6 +44,7 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
     clock,
     beat: new Beat(clock),
     background,
+    documents: new DocumentsAhead(clock),
     journal: {
       append: (entry, appender) => {
         const answer = (outcome: AppendOutcome): void => {

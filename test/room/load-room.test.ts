@@ -6,6 +6,7 @@ import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import type { Journal, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
 import { Beat } from '../../src/room/beat.ts';
+import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { encodeRecord, type JournalRecord } from '../../src/room/journal-record.ts';
 import { loadRoom } from '../../src/room/load-room.ts';
 import { emptyRoom } from '../../src/room/room.ts';
@@ -30,6 +31,7 @@ function stored(over: {
     clock: manualClock(),
     beat: new Beat(manualClock()),
     background: new Background(manualClock(), twentieth),
+    documents: new DocumentsAhead(manualClock()),
     journal: { append: commit, readAfter: async () => entries, trim: async () => undefined },
     snapshots: { load: async () => snapshot, save: async () => 'saved' as const },
     ownership: { incarnation: asIncarnation('w'), claim: async () => claim, release: async () => undefined },

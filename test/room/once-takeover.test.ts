@@ -5,6 +5,7 @@ import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/observe.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import { Beat } from '../../src/room/beat.ts';
+import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { type LoadRoomDeps, loadRoom } from '../../src/room/load-room.ts';
 import type { RoomActor } from '../../src/room/room-actor.ts';
 import type { Command } from '../../src/room/shapes.ts';
@@ -30,6 +31,7 @@ function aDatabase() {
     clock: manualClock(),
     beat: new Beat(manualClock()),
     background: new Background(manualClock(), twentieth),
+    documents: new DocumentsAhead(manualClock()),
     journal: {
       append: (entry, appender) => {
         const answer = (outcome: AppendOutcome): void => appender.appended(entry, outcome);

@@ -7,7 +7,9 @@ import { sha256Base64 } from '../../src/base/sha256.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { SnapshotSave } from '../../src/kernel/persistence/snapshots.ts';
+import { CRDT } from '../../src/protocol/storage-ops.ts';
 import { Beat } from '../../src/room/beat.ts';
+import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { decodeRecords } from '../../src/room/journal-record.ts';
 import type { RoomPolicy } from '../../src/room/policy.ts';
 import { emptyRoom } from '../../src/room/room.ts';
@@ -15,6 +17,7 @@ import { RoomActor } from '../../src/room/room-actor.ts';
 import type { RoomWatcher } from '../../src/room/room-watch.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { replayRecord, restoreSnapshot } from '../../src/room/snapshot.ts';
+import { insertNode } from '../../src/room/storage/tree.ts';
 import { id, LIMITS, newcomer, READER } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
@@ -32,13 +35,14 @@ function anActor(policy: Partial<RoomPolicy> = {}, watcher?: RoomWatcher) {
   const closed: { to: readonly string[]; code: string }[] = [];
   const claims: (Claim | Refusal)[] = [];
   let lost = 0;
-  const lease = { holds: true };
+  const lease = { holds: true, released: Promise.resolve() };
   const room = emptyRoom(asRoomId('room'), { from: 1, to: 1_001 });
   const actor = new RoomActor(
     {
       clock,
       beat: new Beat(clock),
       background,
+      documents: new DocumentsAhead(clock),
       journal: {
         append: (entry, appender) => {
           const answer = (outcome: AppendOutcome): void => appender.appended(entry, outcome);
@@ -57,7 +61,10 @@ function anActor(policy: Partial<RoomPolicy> = {}, watcher?: RoomWatcher) {
       ownership: {
         incarnation: asIncarnation('w'),
         claim: async () => claims.shift() ?? { refused: 'gone' },
-        release: async (_, options) => void releases.push(options),
+        release: async (_, options) => {
+          releases.push(options);
+          await lease.released;
+        },
       },
       sessions: {
         deliver: (to, frames) => void sent.push(...to.flatMap(({ id }) => frames.map(({ data }) => `${id} ${data}`))),
@@ -609,4 +616,36 @@ test('[DO2] one with much in its journal does not wait', async () => {
   clock.advance(1);
   await settled();
   expect(saves).toHaveLength(1);
+});
+
+test('[DO6] a read that waits for its document is of the moment of its answer, and not answered by an owner that stops meanwhile', async () => {
+  const { actor, clock, room, appends, lease } = withPeople(anActor());
+  const { storage } = room;
+  for (let node = 0; node < 1_000; node += 1)
+    insertNode(storage, { id: `9:${node}`, parent: storage.root, key: `key ${node}` }, { type: CRDT.REGISTER, data: node });
+  const read: Command = { type: 'storage.read', format: 'json', typeKey: 'liveblocksType' };
+  const turns = async (): Promise<void> => {
+    for (let turn = 0; turn < 20; turn += 1) {
+      await settled();
+      clock.turn();
+    }
+  };
+  const answer = actor.act(read);
+  actor.tell(set('ann', 1, 7));
+  clock.turn();
+  await turns();
+  appends[0]!.answer('committed');
+  expect(JSON.parse(Buffer.from((await answer) as Uint8Array).toString())).toMatchObject({ a: 7, 'key 999': 999 });
+
+  room.storageJson = null;
+  let release = (): void => undefined;
+  lease.released = new Promise((resolve) => {
+    release = resolve;
+  });
+  const tooLate = expect(actor.act(read)).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+  const stopping = actor.stop();
+  await turns(); // somebody else may have it by now
+  await tooLate;
+  release();
+  await stopping;
 });

@@ -14,7 +14,9 @@ import { type Refused, underSchema } from '../schema/decide.ts';
 import { takeBackReplies } from '../schema/take-back.ts';
 import type { Command, Effect, RestIds, RoomState } from '../shapes.ts';
 import { type Applied, applyOps } from './apply.ts';
-import { opsFromLson, toJson, toPlainLson } from './lson.ts';
+import { documentText } from './document.ts';
+import { keepDocument, keptDocument } from './kept-document.ts';
+import { opsFromLson } from './lson.ts';
 import { withTexts } from './ops-text.ts';
 import { applyJsonPatch } from './patch.ts';
 import { noteReader } from './text-departures.ts';
@@ -53,8 +55,11 @@ export function decideStorageRefers({ storage }: RoomState, { fileIds }: Of<'sto
   return [reply(fileIds.filter((fileId) => storage.files.has(fileId)))];
 }
 
-export function decideStorageRead(room: RoomState, { format, typeKey }: Of<'storage.read'>): Effect[] {
-  return [reply(documentBytes(room, { format, typeKey }))];
+export function decideStorageRead(room: RoomState, form: Of<'storage.read'>): Effect[] {
+  const kept = keptDocument(room, form);
+  const bytes = kept ?? Buffer.from(documentText(room.storage, form));
+  if (kept === null) keepDocument(room, form, bytes);
+  return [reply(bytes)];
 }
 
 /** What filling an empty Storage with `root` is answered: it depends on nothing else, so it can be told again at any time. */
@@ -62,7 +67,7 @@ export function initializedText({ root, typeKey }: Pick<Of<'storage.initialize'>
   const storage = emptyStorage();
   const ids: RestIds = { actor: 1, nextNode: 0, nextOp: 0 };
   applyOps(storage, opsFromLson(root, nodeIds(ids)), ids);
-  return JSON.stringify(toPlainLson(storage, typeKey));
+  return documentText(storage, { format: 'plain-lson', typeKey });
 }
 
 /** Fills an empty Storage; everybody connected comes back to it (contract, States: Room Storage). */
@@ -75,7 +80,7 @@ export function decideStorageInitialize(room: RoomState, { root, typeKey }: Of<'
   const effects = keepRestIds(room, ids);
   effects.push(
     ...record(room, { ops: applied.journal }, null),
-    reply(JSON.stringify(toPlainLson(room.storage, typeKey))),
+    reply(documentText(room.storage, { format: 'plain-lson', typeKey })),
     reconnectEveryone(),
   );
   return effects;
@@ -181,16 +186,6 @@ function reconnectEveryone(): Effect {
     facts: { reason: 'The Storage of the room was replaced.' },
     when: 'durable',
   };
-}
-
-/** The document as JSON; it is kept until the next change, because whoever polls it asks for the same again and again. */
-function documentBytes(room: RoomState, { format, typeKey }: { format: 'plain-lson' | 'json'; typeKey: string }): Uint8Array {
-  const form = `${format} ${typeKey}`;
-  const kept = room.storageJson;
-  if (kept !== null && kept.version === room.version && kept.form === form) return kept.bytes;
-  const bytes = Buffer.from(JSON.stringify(format === 'json' ? toJson(room.storage) : toPlainLson(room.storage, typeKey)));
-  room.storageJson = { version: room.version, form, bytes };
-  return bytes;
 }
 
 /** Nodes made over REST carry a number that no client ever had: the next one, which `keepRestIds` takes when nothing can fail any more. */

@@ -1,18 +1,9 @@
-/**
- * Storage as documents (contract, "Storage document"; supplement 1.4): plain LSON, which keeps the kinds of nodes, and simple JSON,
- * which does not.
- */
+/** From plain LSON to the ops that make it (contract, "Storage document"; supplement 1.4), and the JSON of one node. The way back as text is `document.ts`. */
 import type { Json, JsonObject } from '../../base/json.ts';
 import { CRDT, OP, type Op, ROOT_ID } from '../../protocol/storage-ops.ts';
 import { creationOps, liveMembers, type NewIds, plainMembers } from './draft.ts';
 import { readDocument } from './lson-reader.ts';
 import { itemsOf, type StorageNode } from './nodes.ts';
-import type { Storage } from './tree.ts';
-
-/** Simple JSON: objects and maps become objects, lists arrays, texts their segments, files their metadata. */
-export function toJson({ root }: Storage): JsonObject {
-  return jsonOf(root) as JsonObject;
-}
 
 /** The simple JSON of one node. Recurses at most NODE_DEPTH_MAX deep. */
 export function jsonOf(node: StorageNode): Json {
@@ -30,30 +21,6 @@ export function jsonOf(node: StorageNode): Json {
       return { ...node.data };
     default:
       return node satisfies never;
-  }
-}
-
-/** @param typeKey name of the member that tells a node's kind: serviceType or liveblocksType */
-export function toPlainLson({ root }: Storage, typeKey: string): JsonObject {
-  return lsonOf(root) as JsonObject;
-
-  function lsonOf(node: StorageNode): Json {
-    switch (node.type) {
-      case CRDT.OBJECT:
-        return { [typeKey]: 'LiveObject', data: { ...Object.fromEntries(node.data), ...childrenOf(node.children, lsonOf) } };
-      case CRDT.MAP:
-        return { [typeKey]: 'LiveMap', data: childrenOf(node.children, lsonOf) };
-      case CRDT.LIST:
-        return { [typeKey]: 'LiveList', data: itemsOf(node).map(lsonOf) };
-      case CRDT.REGISTER:
-        return node.data;
-      case CRDT.TEXT:
-        return { [typeKey]: 'LiveText', data: node.data };
-      case CRDT.FILE:
-        return { [typeKey]: 'LiveFile', data: { ...node.data } };
-      default:
-        return node satisfies never;
-    }
   }
 }
 

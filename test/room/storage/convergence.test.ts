@@ -1,6 +1,6 @@
 import { LiveList, LiveMap, LiveObject, LiveText } from '@liveblocks/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { toJson } from '../../../src/room/storage/lson.ts';
+import { toJson } from '../../support/storage-documents.ts';
 import { type Chance, chanceOf, cutOne, deliver, enter, pass, type Replica, StorageRoom } from './sdk-replicas.ts';
 
 // Before the SDK is loaded: it keeps the functions it finds then.

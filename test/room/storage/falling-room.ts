@@ -2,6 +2,7 @@
  * A room that falls: the real room, gateway and clients, between them sockets and a journal on which nothing happens until the test lets it.
  * Wants fake timers, for the clients throttle and reconnect by the clock.
  */
+
 import { createClient, type LiveObject, type Room } from '@liveblocks/client';
 import { vi } from 'vitest';
 import { Background, twentieth } from '../../../src/base/background.ts';
@@ -13,6 +14,7 @@ import type { Snapshot } from '../../../src/kernel/persistence/snapshots.ts';
 import type { SocketHandler } from '../../../src/kernel/transport/server.ts';
 import { FULL_ACCESS } from '../../../src/protocol/permissions.ts';
 import { Beat } from '../../../src/room/beat.ts';
+import { DocumentsAhead } from '../../../src/room/documents-ahead.ts';
 import { Gateway } from '../../../src/room/gateway.ts';
 import { decodeRecords } from '../../../src/room/journal-record.ts';
 import { emptyRoom } from '../../../src/room/room.ts';
@@ -217,6 +219,7 @@ export class FallingRoom {
         clock,
         beat: new Beat(clock),
         background: new Background(clock, twentieth),
+        documents: new DocumentsAhead(clock),
         log: silentLog,
         policy,
         mayAnswer: () => true,

@@ -3,10 +3,12 @@ import type { Json } from '../../../src/base/json.ts';
 import { OP } from '../../../src/protocol/storage-ops.ts';
 import { VALUE_CHARACTERS_MAX } from '../../../src/protocol/storage-values.ts';
 import { applyOps } from '../../../src/room/storage/apply.ts';
+import { DocumentWriter, documentText } from '../../../src/room/storage/document.ts';
 import { filesInDocument, filesInOps } from '../../../src/room/storage/file-references.ts';
-import { opsFromLson, toJson, toPlainLson } from '../../../src/room/storage/lson.ts';
+import { opsFromLson } from '../../../src/room/storage/lson.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { emptyStorage, type Storage } from '../../../src/room/storage/tree.ts';
+import { toJson, toPlainLson } from '../../support/storage-documents.ts';
 import { createFile, createMap, createRegister, FILE, newIds, send, storageOf } from './ops.ts';
 
 const live = (typeKey: string) => (kind: string, data: Json) => ({ [typeKey]: kind, data });
@@ -52,6 +54,30 @@ describe('documents that are read', () => {
   test('[ST23] of a room that has no Storage are an empty object', () => {
     expect(toPlainLson(emptyStorage(), 'serviceType')).toEqual({ serviceType: 'LiveObject', data: {} });
     expect(toJson(emptyStorage())).toEqual({});
+  });
+
+  test('[ST23] are the same text however they are cut into parts', () => {
+    const names = { 'with "quotes"': -0, '\u2028': 1e21, __proto__: 0.1, 7: true, emoji: '\u{1f600}\n' };
+    const document = root({
+      ...(everything(node) as { data: object }).data,
+      names,
+      empty: node('LiveMap', {}),
+      none: node('LiveList', []),
+    });
+    const storage = initialised(document);
+    for (const form of [{ format: 'plain-lson', typeKey: 'serviceType' } as const, { format: 'json', typeKey: '' } as const]) {
+      const whole = documentText(storage, form);
+      const writer = new DocumentWriter(storage, form);
+      const parts: string[] = [];
+      for (let isDone = false; !isDone; ) {
+        isDone = writer.write(1);
+        parts.push(writer.take());
+      }
+      expect(parts.length).toBeGreaterThan(10);
+      expect(parts.join('')).toBe(whole);
+      expect(JSON.stringify(JSON.parse(whole))).toBe(whole);
+    }
+    expect(toPlainLson(storage, 'serviceType')).toEqual(JSON.parse(JSON.stringify(document)));
   });
 
   test('[ST23] show a register under an object as a plain value', () => {

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { OP } from '../../../src/protocol/storage-ops.ts';
 import { charactersOf, VALUE_CHARACTERS_MAX } from '../../../src/protocol/storage-values.ts';
 import { replayOps } from '../../../src/room/storage/apply.ts';
-import { toJson } from '../../../src/room/storage/lson.ts';
 import { dumpStorage, emptyStorage, isEmptyStorage, loadStorage } from '../../../src/room/storage/tree.ts';
 import { aRoom, id, say } from '../../support/a-room.ts';
+import { toJson } from '../../support/storage-documents.ts';
 import { createObject, deleteKey, deleteNode, send, storageOf, updateObject } from './ops.ts';
 
 /** Text that fills a whole object when it stands under a key of one letter. */

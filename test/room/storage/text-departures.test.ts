@@ -4,8 +4,8 @@ import { OP, type Op, type TextOperation } from '../../../src/protocol/storage-o
 import { emptyRoom } from '../../../src/room/room.ts';
 import type { RoomState } from '../../../src/room/shapes.ts';
 import { encodeSnapshot, restoreSnapshot } from '../../../src/room/snapshot.ts';
-import { toJson } from '../../../src/room/storage/lson.ts';
 import { aRoom, id, join, newcomer, say } from '../../support/a-room.ts';
+import { toJson } from '../../support/storage-documents.ts';
 
 const insert = (index: number, text: string): TextOperation => ({ type: 'insert', index, text });
 const textIn = ({ storage }: RoomState, key = 'text'): string =>

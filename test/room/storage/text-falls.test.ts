@@ -4,7 +4,7 @@
  */
 import { LiveList, LiveText } from '@liveblocks/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { toJson } from '../../../src/room/storage/lson.ts';
+import { toJson } from '../../support/storage-documents.ts';
 import { enter, FallingRoom, happen, pass, type Writer } from './falling-room.ts';
 import { type Chance, chanceOf } from './sdk-replicas.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { pack, unpack } from '../../../src/base/binary.ts';
-import { toJson } from '../../../src/room/storage/lson.ts';
 import {
   atomically,
   compactNodes,
@@ -9,6 +8,7 @@ import {
   loadStorage,
   serializedNodes,
 } from '../../../src/room/storage/tree.ts';
+import { toJson } from '../../support/storage-documents.ts';
 import {
   createFile,
   createList,

@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest';
+import { asRoomId } from '../../src/base/ids.ts';
+import { CRDT } from '../../src/protocol/storage-ops.ts';
+import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
+import { emptyRoom } from '../../src/room/room.ts';
+import type { RoomState } from '../../src/room/shapes.ts';
+import { documentText } from '../../src/room/storage/document.ts';
+import { keptDocument } from '../../src/room/storage/kept-document.ts';
+import { insertNode } from '../../src/room/storage/tree.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+const LSON = { format: 'plain-lson', typeKey: 'liveblocksType' } as const;
+const PLAIN = { format: 'json', typeKey: '' } as const;
+
+function aRoom(nodes: number): RoomState {
+  const room = emptyRoom(asRoomId('room'), { from: 1, to: 1_001 });
+  for (let node = 0; node < nodes; node += 1) add(room, node);
+  return room;
+}
+
+function add({ storage }: RoomState, node: number): void {
+  insertNode(storage, { id: `1:${node}`, parent: storage.root, key: `key ${node}` }, { type: CRDT.REGISTER, data: node });
+}
+
+/** A worker on which each look at the clock takes a millisecond, so that a slice is 250 nodes; `turn` ends one turn of the event loop. */
+function aWorker() {
+  const clock = manualClock();
+  let looks = 0;
+  const soon: (() => void)[] = [];
+  const documents = new DocumentsAhead({ ...clock, monotonicMs: () => looks++, soon: (task) => void soon.push(task) });
+  const turn = async (): Promise<void> => {
+    for (const task of soon.splice(0)) task();
+    for (let settling = 0; settling < 10; settling += 1) await null;
+  };
+  return { documents, turn };
+}
+
+test('[DO5] a small document, or one that is there, waits for nothing', async () => {
+  const { documents, turn } = aWorker();
+  expect(documents.make(aRoom(998), PLAIN)).toBeNull();
+  const room = aRoom(1_000);
+  const made = documents.make(room, PLAIN);
+  for (let turns = 0; turns < 20; turns += 1) await turn();
+  await made;
+  expect(documents.make(room, PLAIN)).toBeNull();
+  expect(documents.make(room, LSON)).not.toBeNull();
+});
+
+test('[DO5] a large one is made a slice in each turn, one for all who ask, and is whole', async () => {
+  const { documents, turn } = aWorker();
+  const [one, other] = [aRoom(1_100), aRoom(1_100)];
+  const done: string[] = [];
+  const first = documents.make(one, LSON)!;
+  void first.then(() => done.push('one'));
+  expect(documents.make(one, LSON)).toBe(first);
+  void documents.make(other, PLAIN)!.then(() => done.push('other'));
+  for (let turns = 0; turns < 8; turns += 1) await turn();
+  expect(done).toEqual([]); // five slices each, in turn
+  await turn();
+  expect(done).toEqual(['one']);
+  await turn();
+  expect(done).toEqual(['one', 'other']);
+  expect(Buffer.from(keptDocument(one, LSON)!).toString()).toBe(documentText(one.storage, LSON));
+  expect(Buffer.from(keptDocument(other, PLAIN)!).toString()).toBe(documentText(other.storage, PLAIN));
+});
+
+test('[DO6] a room that changes meanwhile has its document begun anew', async () => {
+  const { documents, turn } = aWorker();
+  const room = aRoom(1_100);
+  const made = documents.make(room, PLAIN)!;
+  await turn();
+  await turn();
+  add(room, 2_000);
+  room.version += 1;
+  for (let turns = 0; turns < 6; turns += 1) await turn();
+  await made;
+  expect(JSON.parse(Buffer.from(keptDocument(room, PLAIN)!).toString())).toMatchObject({
+    'key 0': 0,
+    'key 1099': 1099,
+    'key 2000': 2000,
+  });
+});
+
+test('[DO6] in one that always changes the read goes on without it', async () => {
+  const { documents, turn } = aWorker();
+  const room = aRoom(1_100);
+  const made = documents.make(room, PLAIN)!;
+  for (let turns = 0; turns < 12; turns += 1) {
+    await turn();
+    room.version += 1;
+  }
+  await made;
+  expect(keptDocument(room, PLAIN)).toBeNull();
+  const again = documents.make(room, PLAIN)!;
+  for (let turns = 0; turns < 6; turns += 1) await turn();
+  await again;
+  expect(keptDocument(room, PLAIN)).not.toBeNull();
+});
+
+test('[DO5] too many that wait are refused, and the next has its turn again', async () => {
+  const { documents, turn } = aWorker();
+  const outcomes = await Promise.race([
+    Promise.all(
+      Array.from({ length: 501 }, () =>
+        documents.make(aRoom(1_000), PLAIN)!.then(
+          () => 'made',
+          (error: { code: string }) => error.code,
+        ),
+      ).slice(500),
+    ),
+    turn().then(() => ['nobody was refused']),
+  ]);
+  expect(outcomes).toEqual(['WORKER_OVERLOADED']);
+});
