@@ -19,13 +19,16 @@ export type Pace = (turn: BackgroundTurn) => number;
 
 /** After so much, whoever is next has to wait; one task may take longer by itself. */
 const SLICE_MS = 1;
-/** It rests so many times as long as it worked. */
-const RESTS = 19;
 const REST_MS_MIN = 1;
 
 /** A twentieth of the worker's time at most. */
-export function twentieth({ left, workedMs }: BackgroundTurn): number {
-  return left > 0 && workedMs < SLICE_MS ? 0 : Math.max(REST_MS_MIN, workedMs * RESTS);
+export const twentieth: Pace = restsFor(19);
+/** Half of it: for what somebody waits for, but not as others wait for their next keystroke. */
+export const half: Pace = restsFor(1);
+
+/** It rests so many times as long as it worked. */
+function restsFor(times: number): Pace {
+  return ({ left, workedMs }) => (left > 0 && workedMs < SLICE_MS ? 0 : Math.max(REST_MS_MIN, workedMs * times));
 }
 
 export class Background {
@@ -58,16 +61,17 @@ export class Background {
   #work(): void {
     this.#isResting = true; // also for what a task brings
     const startedMs = this.#clock.monotonicMs();
-    let restMs = 0;
+    let [restMs, workedMs] = [0, 0];
     try {
       let done = 0;
       do {
         this.#waiting.shift()!();
         done += 1;
-        restMs = this.#pace({ done, left: this.#waiting.length, workedMs: this.#clock.monotonicMs() - startedMs });
+        workedMs = this.#clock.monotonicMs() - startedMs;
+        restMs = this.#pace({ done, left: this.#waiting.length, workedMs });
       } while (restMs === 0 && this.#waiting.length > 0);
     } finally {
-      this.#restFor(Math.max(REST_MS_MIN, restMs));
+      this.#restFor(workedMs + Math.max(REST_MS_MIN, restMs)); // timers count from when the turn of the event loop began
     }
   }
 

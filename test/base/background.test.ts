@@ -20,18 +20,18 @@ test('[DO1] what nobody waits for is done at once where nothing else was, then r
   const { clock, begun, bring } = aWorker();
   for (let room = 0; room < 4; room += 1) bring(2);
   expect(begun).toEqual([0]);
-  clock.advance(37);
+  clock.advance(39);
   expect(begun).toHaveLength(1);
   clock.advance(1);
-  expect(begun).toEqual([0, 38]);
-  clock.advance(2 * 38);
-  expect(begun).toEqual([0, 38, 76, 114]);
+  expect(begun).toEqual([0, 40]);
+  clock.advance(2 * 40);
+  expect(begun).toEqual([0, 40, 80, 120]);
   bring(2);
   expect(begun).toHaveLength(4); // it rests also when nothing waits
-  clock.advance(38);
+  clock.advance(40);
   bring(2);
   clock.advance(1_000);
-  expect(begun).toEqual([0, 38, 76, 114, 152, 190]);
+  expect(begun).toEqual([0, 40, 80, 120, 160, 200]);
 });
 
 test('[DO1] rooms that take little share a slice', () => {
@@ -40,7 +40,7 @@ test('[DO1] rooms that take little share a slice', () => {
   clock.advance(4);
   expect(begun).toHaveLength(1);
   clock.advance(1);
-  expect(begun).toEqual([0, ...new Array(4).fill(4.75)]);
+  expect(begun).toEqual([0, ...new Array(4).fill(5)]);
   clock.advance(1_000);
   expect(begun).toHaveLength(7);
 });

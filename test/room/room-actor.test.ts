@@ -628,6 +628,7 @@ test('[DO6] a read that waits for its document is of the moment of its answer, a
     for (let turn = 0; turn < 20; turn += 1) {
       await settled();
       clock.turn();
+      clock.advance(1);
     }
   };
   const answer = actor.act(read);

@@ -14,7 +14,7 @@ import { type Refused, underSchema } from '../schema/decide.ts';
 import { takeBackReplies } from '../schema/take-back.ts';
 import type { Command, Effect, RestIds, RoomState } from '../shapes.ts';
 import { type Applied, applyOps } from './apply.ts';
-import { documentText } from './document.ts';
+import { documentBytes, documentText } from './document.ts';
 import { keepDocument, keptDocument } from './kept-document.ts';
 import { opsFromLson } from './lson.ts';
 import { withTexts } from './ops-text.ts';
@@ -57,7 +57,7 @@ export function decideStorageRefers({ storage }: RoomState, { fileIds }: Of<'sto
 
 export function decideStorageRead(room: RoomState, form: Of<'storage.read'>): Effect[] {
   const kept = keptDocument(room, form);
-  const bytes = kept ?? Buffer.from(documentText(room.storage, form));
+  const bytes = kept ?? documentBytes(room.storage, form);
   if (kept === null) keepDocument(room, form, bytes);
   return [reply(bytes)];
 }

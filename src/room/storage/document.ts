@@ -2,10 +2,11 @@
  * The documents that REST answers (contract, "Storage document"; supplement 1.4): plain LSON, which keeps the kinds of nodes, and simple JSON, which does
  * not.
  *
- * They are written as text right from the nodes, because objects in between cost twice as much as the text; and a part at a time for whoever wants to,
- * because one of a hundred thousand nodes takes as long as a thousand changes.
+ * They are written right from the nodes, because objects in between cost twice as much as the text; and a part at a time for whoever wants to, because one
+ * of a hundred thousand nodes takes as long as a thousand changes.
  */
 import type { Json } from '../../base/json.ts';
+import { Utf8Writer } from '../../base/utf8-writer.ts';
 import { CRDT } from '../../protocol/storage-ops.ts';
 import { itemsOf, type StorageNode } from './nodes.ts';
 import type { Storage } from './tree.ts';
@@ -20,16 +21,10 @@ export interface DocumentForm {
 interface Open {
   readonly keys: readonly string[] | null;
   readonly children: readonly StorageNode[];
-  /** How many were written. */
+  /** How many of them were written. */
   written: number;
-  /** Whether something stands before the next child. */
+  /** Whether nothing stands before the next one. */
   isFirst: boolean;
-  readonly end: string;
-}
-
-/** Two ends of what a node is wrapped in, to show its kind. */
-interface Wrap {
-  readonly begin: string;
   readonly end: string;
 }
 
@@ -41,49 +36,61 @@ const KIND_NAMES = {
   [CRDT.FILE]: 'LiveFile',
 } as const;
 
-/** All of it at once. */
-export function documentText(storage: Storage, form: DocumentForm): string {
+/** What most nodes take, a guess. */
+const BYTES_PER_NODE = 80;
+
+/** All of it at once, JSON in UTF-8. */
+export function documentBytes(storage: Storage, form: DocumentForm): Uint8Array {
   const writer = new DocumentWriter(storage, form);
   writer.write(Number.POSITIVE_INFINITY);
-  return writer.take();
+  return writer.done();
+}
+
+export function documentText(storage: Storage, form: DocumentForm): string {
+  const bytes = documentBytes(storage, form);
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }
 
 /** Writes one document. Between two parts the Storage must not change for good. */
 export class DocumentWriter {
-  readonly #wraps: Readonly<Record<keyof typeof KIND_NAMES, Wrap>>;
+  readonly #out: Utf8Writer;
+  /** What a node begins with to show its kind, and ends with. */
+  readonly #heads: Readonly<Record<keyof typeof KIND_NAMES, string>>;
+  readonly #tail: string;
   /** Innermost last: no recursion, so that it can pause anywhere. */
   readonly #open: Open[] = [];
   /** Names of members repeat in objects of one shape. */
   readonly #names = new Map<string, string>();
-  #text = '';
 
-  constructor({ root }: Storage, { format, typeKey }: DocumentForm) {
-    const wrapOf = (kind: string): Wrap =>
-      format === 'json' ? { begin: '', end: '' } : { begin: `{${JSON.stringify(typeKey)}:"${kind}","data":`, end: '}' };
-    this.#wraps = {
-      [CRDT.OBJECT]: wrapOf(KIND_NAMES[CRDT.OBJECT]),
-      [CRDT.LIST]: wrapOf(KIND_NAMES[CRDT.LIST]),
-      [CRDT.MAP]: wrapOf(KIND_NAMES[CRDT.MAP]),
-      [CRDT.TEXT]: wrapOf(KIND_NAMES[CRDT.TEXT]),
-      [CRDT.FILE]: wrapOf(KIND_NAMES[CRDT.FILE]),
+  constructor({ root, nodes }: Storage, { format, typeKey }: DocumentForm) {
+    const headOf = (kind: string): string => (format === 'json' ? '' : `{${JSON.stringify(typeKey)}:"${kind}","data":`);
+    this.#heads = {
+      [CRDT.OBJECT]: headOf(KIND_NAMES[CRDT.OBJECT]),
+      [CRDT.LIST]: headOf(KIND_NAMES[CRDT.LIST]),
+      [CRDT.MAP]: headOf(KIND_NAMES[CRDT.MAP]),
+      [CRDT.TEXT]: headOf(KIND_NAMES[CRDT.TEXT]),
+      [CRDT.FILE]: headOf(KIND_NAMES[CRDT.FILE]),
     };
+    this.#tail = format === 'json' ? '' : '}';
+    this.#out = new Utf8Writer(nodes.size * BYTES_PER_NODE);
     this.#begin(root);
   }
 
   /** Writes up to so many nodes more. Returns whether all is written. */
   write(nodesMax: number): boolean {
+    const out = this.#out;
     let left = nodesMax;
     for (let open = this.#open.at(-1); open !== undefined; open = this.#open.at(-1)) {
       const child = open.children[open.written];
       if (child === undefined) {
-        this.#text += open.end;
+        out.write(open.end);
         this.#open.pop();
         continue;
       }
       if (left === 0) return false;
       left -= 1;
-      if (!open.isFirst) this.#text += ',';
-      if (open.keys !== null) this.#text += `${JSON.stringify(open.keys[open.written])}:`;
+      if (!open.isFirst) out.write(',');
+      if (open.keys !== null) out.write(`${JSON.stringify(open.keys[open.written])}:`);
       open.isFirst = false;
       open.written += 1;
       this.#begin(child);
@@ -91,39 +98,39 @@ export class DocumentWriter {
     return true;
   }
 
-  /** What was written since this was asked before. */
-  take(): string {
-    const text = this.#text;
-    this.#text = '';
-    return text;
+  /** JSON in UTF-8, when all is written. */
+  done(): Uint8Array {
+    return this.#out.done();
   }
 
   /** Writes a node that has no children whole, of another what stands before them. */
   #begin(node: StorageNode): void {
     if (node.type === CRDT.REGISTER) {
-      this.#text += valueText(node.data);
+      this.#writeValue(node.data);
       return;
     }
-    const { begin, end } = this.#wraps[node.type];
+    this.#out.write(this.#heads[node.type]);
     switch (node.type) {
       case CRDT.OBJECT:
-        this.#text += `${begin}{${this.#membersText(node.data)}`;
+        this.#out.write('{');
+        this.#writeMembers(node.data);
         this.#beginChildren([...node.children.keys()], [...node.children.values()], {
           isFirst: node.data.size === 0,
-          end: `}${end}`,
+          end: `}${this.#tail}`,
         });
         break;
       case CRDT.MAP:
-        this.#text += `${begin}{`;
-        this.#beginChildren([...node.children.keys()], [...node.children.values()], { isFirst: true, end: `}${end}` });
+        this.#out.write('{');
+        this.#beginChildren([...node.children.keys()], [...node.children.values()], { isFirst: true, end: `}${this.#tail}` });
         break;
       case CRDT.LIST:
-        this.#text += `${begin}[`;
-        this.#beginChildren(null, itemsOf(node), { isFirst: true, end: `]${end}` });
+        this.#out.write('[');
+        this.#beginChildren(null, itemsOf(node), { isFirst: true, end: `]${this.#tail}` });
         break;
       case CRDT.TEXT:
       case CRDT.FILE:
-        this.#text += begin + JSON.stringify(node.data) + end;
+        this.#out.write(JSON.stringify(node.data));
+        this.#out.write(this.#tail);
         break;
       default:
         node satisfies never;
@@ -135,14 +142,18 @@ export class DocumentWriter {
     children: readonly StorageNode[],
     { isFirst, end }: { readonly isFirst: boolean; readonly end: string },
   ): void {
-    if (children.length === 0) this.#text += end;
+    if (children.length === 0) this.#out.write(end);
     else this.#open.push({ keys, children, written: 0, isFirst, end });
   }
 
-  #membersText(data: ReadonlyMap<string, Json>): string {
-    let text = '';
-    for (const [name, value] of data) text += (text === '' ? '' : ',') + this.#nameText(name) + valueText(value);
-    return text;
+  #writeMembers(data: ReadonlyMap<string, Json>): void {
+    let isFirst = true;
+    for (const [name, value] of data) {
+      if (!isFirst) this.#out.write(',');
+      isFirst = false;
+      this.#out.write(this.#nameText(name));
+      this.#writeValue(value);
+    }
   }
 
   #nameText(name: string): string {
@@ -153,9 +164,9 @@ export class DocumentWriter {
     }
     return text;
   }
-}
 
-/** JSON has no other numbers than those that `String` writes. */
-function valueText(value: Json): string {
-  return typeof value === 'number' ? String(value) : JSON.stringify(value);
+  /** JSON has no other numbers than those that `String` writes. */
+  #writeValue(value: Json): void {
+    this.#out.write(typeof value === 'number' ? String(value) : JSON.stringify(value));
+  }
 }

@@ -1,0 +1,49 @@
+/**
+ * Text made of very many small pieces, as bytes from the start. Strings that are added up stay in pieces until somebody reads them, and all of those are
+ * garbage then, much of it no longer young.
+ */
+
+/** Longer pieces are worth a call into native code. */
+const SHORT = 64;
+/** Of one UTF-16 code unit in UTF-8. */
+const BYTES_MAX = 3;
+
+export class Utf8Writer {
+  #bytes: Buffer;
+  #length = 0;
+
+  /** Room for so many bytes; more is made when it is needed. */
+  constructor(bytesExpected: number) {
+    this.#bytes = Buffer.allocUnsafeSlow(bytesExpected);
+  }
+
+  write(text: string): void {
+    this.#makeRoom(text.length * BYTES_MAX);
+    if (text.length > SHORT || !this.#writeAscii(text)) this.#length += this.#bytes.write(text, this.#length, 'utf8');
+  }
+
+  /** All that was written, without a copy: nothing is to be written any more. */
+  done(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  /** False where `text` is more than ASCII: then nothing is written. */
+  #writeAscii(text: string): boolean {
+    const bytes = this.#bytes;
+    const start = this.#length;
+    for (let at = 0; at < text.length; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code > 0x7f) return false;
+      bytes[start + at] = code;
+    }
+    this.#length = start + text.length;
+    return true;
+  }
+
+  #makeRoom(more: number): void {
+    if (this.#length + more <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow((this.#length + more) * 2);
+    this.#bytes.copy(larger, 0, 0, this.#length);
+    this.#bytes = larger;
+  }
+}
