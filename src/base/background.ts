@@ -1,6 +1,6 @@
 /**
- * Work on whole rooms that nobody waits for, such as encoding a snapshot or falling asleep: some of it, then a rest. Rooms that were quiet together have the
- * same to do in one moment, and done in one turn of the event loop they would hold up everybody for as long as they are many.
+ * Work on whole rooms that is less urgent than a keystroke, such as encoding a snapshot or falling asleep: some of it, then a rest. Rooms that were quiet
+ * together have the same to do in one moment, and done in one turn of the event loop they would hold up everybody for as long as they are many.
  */
 import type { Clock } from './clock.ts';
 
