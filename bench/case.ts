@@ -33,7 +33,7 @@ export interface Variant {
   readonly at?: number;
   /** Runs in the load process. @throws an Error when the load could not be made at all. */
   readonly load: (trial: Trial) => Promise<Outcome>;
-  /** Who else is there, for those variants whose load says so; runs in a process of its own. @throws an Error when it could not come. */
+  /** Who else is there: `calmVariants` invites it, into a process of its own. @throws an Error when it could not come. */
   readonly company?: (trial: Trial) => Promise<Company>;
   /** Names of servers of the case that this variant is not put to. */
   readonly notFor?: readonly string[];

@@ -18,13 +18,15 @@ export class Utf8Writer {
   }
 
   write(text: string): void {
-    this.#makeRoom(text.length * BYTES_MAX);
-    if (text.length > SHORT || !this.#writeAscii(text)) this.#length += this.#bytes.write(text, this.#length, 'utf8');
+    const isShort = text.length <= SHORT;
+    this.#makeRoom(isShort ? text.length * BYTES_MAX : Buffer.byteLength(text));
+    if (!isShort || !this.#writeAscii(text)) this.#length += this.#bytes.write(text, this.#length, 'utf8');
   }
 
-  /** All that was written, without a copy: nothing is to be written any more. */
+  /** All that was written; nothing is to be written any more. What is kept of it keeps at most twice as much memory. */
   done(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
+    const { buffer, length } = this.#bytes;
+    return this.#length * 2 < length ? Buffer.from(buffer.slice(0, this.#length)) : this.#bytes.subarray(0, this.#length);
   }
 
   /** False where `text` is more than ASCII: then nothing is written. */
@@ -42,7 +44,7 @@ export class Utf8Writer {
 
   #makeRoom(more: number): void {
     if (this.#length + more <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow((this.#length + more) * 2);
+    const larger = Buffer.allocUnsafeSlow(Math.max(this.#length + more, this.#bytes.length * 2));
     this.#bytes.copy(larger, 0, 0, this.#length);
     this.#bytes = larger;
   }

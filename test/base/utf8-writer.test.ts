@@ -10,8 +10,16 @@ test('pieces of any text, short and long, become the bytes of all of it', () => 
       (pieces, bytesExpected) => {
         const writer = new Utf8Writer(bytesExpected);
         for (const piece of pieces) writer.write(piece);
-        expect(Buffer.from(writer.done()).toString()).toBe(pieces.join(''));
+        const bytes = writer.done();
+        expect(Buffer.from(bytes).toString()).toBe(pieces.join(''));
+        expect(bytes.buffer.byteLength).toBeLessThanOrEqual(2 * bytes.length);
       },
     ),
   );
+});
+
+test('what is kept of a long piece is not three times as long', () => {
+  const writer = new Utf8Writer(80);
+  writer.write('x'.repeat(1_000_000));
+  expect(writer.done().buffer.byteLength).toBe(1_000_000);
 });

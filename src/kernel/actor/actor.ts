@@ -3,8 +3,8 @@ import type { Recall } from '../cluster/ownership.ts';
 /** What the kernel knows of an actor: it acts on commands one at a time, can be idle, and can be stopped in order. */
 export interface Actor<Command> {
   /**
-   * Decides at once and performs the effects; the promise, if any, is the reply, which may wait for the journal.
-   * @throws AppError the refusal of the command, in the same turn.
+   * Decides and performs the effects, at once unless a read must be prepared first; the promise is the reply, which may wait for the journal.
+   * @throws AppError the refusal of the command, in the same turn; of one that was prepared the promise rejects with it.
    */
   act(command: Command): Promise<unknown>;
   /** The same for commands without an answer: refusals are the actor's own affair. */

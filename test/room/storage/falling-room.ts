@@ -2,7 +2,6 @@
  * A room that falls: the real room, gateway and clients, between them sockets and a journal on which nothing happens until the test lets it.
  * Wants fake timers, for the clients throttle and reconnect by the clock.
  */
-
 import { createClient, type LiveObject, type Room } from '@liveblocks/client';
 import { vi } from 'vitest';
 import { Background, twentieth } from '../../../src/base/background.ts';
