@@ -7,6 +7,7 @@
 const SHORT = 64;
 /** Of one UTF-16 code unit in UTF-8. */
 const BYTES_MAX = 3;
+const [SPACE, QUOTE, BACKSLASH, TILDE] = [0x20, 0x22, 0x5c, 0x7e];
 
 export class Utf8Writer {
   #bytes: Buffer;
@@ -21,6 +22,11 @@ export class Utf8Writer {
     const isShort = text.length <= SHORT;
     this.#makeRoom(isShort ? text.length * BYTES_MAX : Buffer.byteLength(text));
     if (!isShort || !this.#writeAscii(text)) this.#length += this.#bytes.write(text, this.#length, 'utf8');
+  }
+
+  /** Writes `text` as a JSON string. */
+  writeQuoted(text: string): void {
+    if (text.length > SHORT || !this.#writePlain(text)) this.write(JSON.stringify(text));
   }
 
   /** All that was written; nothing is to be written any more. What is kept of it keeps at most twice as much memory. */
@@ -39,6 +45,22 @@ export class Utf8Writer {
       bytes[start + at] = code;
     }
     this.#length = start + text.length;
+    return true;
+  }
+
+  /** Between quotation marks; false where `text` has what JSON writes in another way, or is more than ASCII: then nothing is written. */
+  #writePlain(text: string): boolean {
+    this.#makeRoom(text.length + 2);
+    const bytes = this.#bytes;
+    let at = this.#length;
+    bytes[at++] = QUOTE;
+    for (let index = 0; index < text.length; index += 1) {
+      const code = text.charCodeAt(index);
+      if (code < SPACE || code > TILDE || code === QUOTE || code === BACKSLASH) return false;
+      bytes[at++] = code;
+    }
+    bytes[at++] = QUOTE;
+    this.#length = at;
     return true;
   }
 

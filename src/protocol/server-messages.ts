@@ -6,7 +6,7 @@
  */
 import { toBase64 } from '../base/binary.ts';
 import type { Json, JsonObject } from '../base/json.ts';
-import type { CompactNode, OpsText } from './storage-ops.ts';
+import type { OpsText } from './storage-ops.ts';
 import { awarenessFrame, permissionDeniedFrame, syncStep1Frame, syncStep2Frame, updateFrame } from './yjs-frames.ts';
 
 /** What other clients learn of a user; id and info are absent for anonymous ones (protocol 4.3). */
@@ -48,7 +48,8 @@ export type ServerMessage =
   | { readonly type: 'presence'; readonly actor: number; readonly data: JsonObject; readonly targetActor: number | null }
   /** `actor` −1: sent over REST. */
   | { readonly type: 'event'; readonly actor: number; readonly event: Json }
-  | { readonly type: 'storage.state'; readonly nodes: readonly CompactNode[] }
+  /** All of Storage: its `CompactNode`s as JSON, commas between them; cut anywhere (protocol 4.4). */
+  | { readonly type: 'storage.state'; readonly chunks: readonly string[] }
   | ({ readonly type: 'storage.ops' } & OpsText)
   | { readonly type: 'storage.rejected'; readonly opIds: readonly string[]; readonly reason: string }
   | {
@@ -130,7 +131,7 @@ export function encodeForSdk(message: ServerMessage): string | null {
     case 'event':
       return JSON.stringify({ type: 103, actor: message.actor, event: message.event });
     case 'storage.state':
-      return encodeStorageState(message.nodes);
+      return encodeStorageState(message.chunks);
     case 'storage.ops':
       return `{"type":201,"ops":${message.json ?? JSON.stringify(message.ops)}}`; // an object around it would cost a third more, and ops are many
     case 'storage.rejected':
@@ -185,15 +186,8 @@ export function encodeForYjs(message: ServerMessage): Uint8Array | null {
 /** The V1 encoding of no change at all. */
 const EMPTY_UPDATE = new Uint8Array([0, 0]);
 
-/** Nodes per 210 message: keeps any one JSON object a client must hold at once small; chunks may be cut anywhere (protocol 4.4). */
-const NODES_PER_CHUNK = 2_000;
-
-function encodeStorageState(nodes: readonly CompactNode[]): string {
-  let text = '';
-  for (let from = 0; from < nodes.length; from += NODES_PER_CHUNK) {
-    text += `${JSON.stringify({ type: 210, nodes: nodes.slice(from, from + NODES_PER_CHUNK) })},`;
-  }
-  return `${text}{"type":211}`;
+function encodeStorageState(chunks: readonly string[]): string {
+  return `${chunks.map((nodes) => `{"type":210,"nodes":[${nodes}]},`).join('')}{"type":211}`;
 }
 
 interface YdocFields {

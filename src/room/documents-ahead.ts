@@ -5,12 +5,9 @@
 import { Background, half } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
-import type { RoomState } from './shapes.ts';
-import { type DocumentForm, DocumentWriter } from './storage/document.ts';
-import { keepDocument, keptDocument, nameOf } from './storage/kept-document.ts';
+import type { Command, RoomState } from './shapes.ts';
+import { type BytesForm, type BytesWriter, keepBytes, keptBytes, LARGE_NODES, nameOf, writerOf } from './storage/kept-texts.ts';
 
-/** With fewer nodes it is made at once: less than half a millisecond. */
-const NODES_MIN = 1_000;
 const SLICE_MS = 1;
 const NODES_BETWEEN_LOOKS = 250;
 /** A room that changes faster than its document is written has it made in one turn. */
@@ -18,10 +15,13 @@ const ATTEMPTS_MAX = 3;
 /** Documents that wait for their next slice. */
 const WAITING_MAX = 500;
 
-interface Making {
-  readonly formName: string;
-  readonly done: Promise<void>;
+/** The form of what the command reads whole; null when it reads nothing so large, or not in bytes. */
+export function formReadBy(command: Command): BytesForm | null {
+  if (command.type === 'storage.read') return command;
+  return command.type === 'storage.nodes' ? LINES : null;
 }
+
+const LINES = { format: 'lines' } as const;
 
 /** `changed`: the room is of another version than what was written so far. */
 type Progress = 'more' | 'done' | 'changed';
@@ -30,43 +30,48 @@ export class DocumentsAhead {
   readonly #clock: Clock;
   readonly #slices: Background;
   #waiting = 0;
-  /** One for all who ask meanwhile. */
-  readonly #making = new WeakMap<RoomState, Making>();
+  /** By the name of its form, one for all who ask meanwhile. */
+  readonly #making = new WeakMap<RoomState, Map<string, Promise<void>>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#slices = new Background(clock, half);
   }
 
-  /** Resolves when the read may be decided; null: at once. Rejects with AppError WORKER_OVERLOADED when too many wait. */
-  make(room: RoomState, form: DocumentForm): Promise<void> | null {
-    if (room.storage.nodes.size < NODES_MIN || keptDocument(room, form) !== null) return null;
-    const formName = nameOf(form);
-    const before = this.#making.get(room);
-    if (before?.formName === formName) return before.done;
-    const making = { formName, done: this.#make(room, form) };
+  /** Resolves when the command may be decided; null: at once. Rejects with AppError WORKER_OVERLOADED when too many wait. */
+  make(room: RoomState, command: Command): Promise<void> | null {
+    const form = formReadBy(command);
+    if (form === null || room.storage.nodes.size < LARGE_NODES || keptBytes(room, form) !== null) return null;
+    const making = this.#makingOf(room);
+    const before = making.get(nameOf(form));
+    if (before !== undefined) return before;
+    const done = this.#make(room, form).finally(() => making.delete(nameOf(form)));
+    making.set(nameOf(form), done);
+    return done;
+  }
+
+  #makingOf(room: RoomState): Map<string, Promise<void>> {
+    const known = this.#making.get(room);
+    if (known !== undefined) return known;
+    const making = new Map<string, Promise<void>>();
     this.#making.set(room, making);
-    return making.done;
+    return making;
   }
 
-  async #make(room: RoomState, form: DocumentForm): Promise<void> {
-    try {
-      let state: Progress = 'changed';
-      for (let attempt = 1; state === 'changed' && attempt <= ATTEMPTS_MAX; attempt += 1)
-        state = await this.#makeUnlessChanged(room, form);
-    } finally {
-      this.#making.delete(room); // of another form, too, that is made meanwhile: at worst it is made twice
-    }
+  async #make(room: RoomState, form: BytesForm): Promise<void> {
+    let state: Progress = 'changed';
+    for (let attempt = 1; state === 'changed' && attempt <= ATTEMPTS_MAX; attempt += 1)
+      state = await this.#makeUnlessChanged(room, form);
   }
 
-  async #makeUnlessChanged(room: RoomState, form: DocumentForm): Promise<Progress> {
+  async #makeUnlessChanged(room: RoomState, form: BytesForm): Promise<Progress> {
     const { version } = room;
-    let writer: DocumentWriter | null = null;
+    let writer: BytesWriter | null = null;
     const step = (): Progress => {
       if (room.version !== version) return 'changed';
-      writer ??= new DocumentWriter(room.storage, form);
+      writer ??= writerOf(room, form);
       if (!this.#slice(writer)) return 'more';
-      keepDocument(room, form, writer.done()); // in this turn: it may have changed by the next
+      keepBytes(room, form, writer.done()); // in this turn: it may have changed by the next
       return 'done';
     };
     let state = await this.#inTurn(step);
@@ -91,7 +96,7 @@ export class DocumentsAhead {
   }
 
   /** Returns whether all is written. */
-  #slice(writer: DocumentWriter): boolean {
+  #slice(writer: BytesWriter): boolean {
     const startedMs = this.#clock.monotonicMs();
     let isDone: boolean;
     do isDone = writer.write(NODES_BETWEEN_LOOKS);

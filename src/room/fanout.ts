@@ -306,10 +306,7 @@ function yjsFrames(told: readonly Waiting[]): OutFrame[] {
 
 /** About how many bytes a message takes, where it may be many. */
 export function weightOf(message: ServerMessage): number {
-  if (message.type === 'storage.state') return message.nodes.length * NODE_BYTES;
+  if (message.type === 'storage.state') return message.chunks.reduce((bytes, { length }) => bytes + length, 0);
   if (message.type === 'storage.ops') return message.json?.length ?? 0;
   return message.type === 'ydoc.state' ? message.update.length : 0;
 }
-
-/** A node of Storage on the wire, roughly. */
-const NODE_BYTES = 100;

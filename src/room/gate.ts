@@ -19,6 +19,13 @@ export interface Answer {
   readonly reject: (error: AppError) => void;
 }
 
+/** Of text and bytes; whatever else is answered is small. */
+export function bytesOfAnswer(value: unknown): number {
+  if (typeof value === 'string' || value instanceof Uint8Array) return value.length;
+  if (typeof value !== 'object' || value === null) return 0;
+  return 'lines' in value ? bytesOfAnswer(value.lines) : 0;
+}
+
 export class Gate {
   #durable: number;
   #waiting: { readonly version: number; readonly gated: Gated }[] = [];

@@ -5,7 +5,7 @@
 import { pack, unpack } from '../base/binary.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomState } from './shapes.ts';
-import { serializedNodes } from './storage/tree.ts';
+import { LinesWriter } from './storage/node-texts.ts';
 import { encodeYdoc } from './ydoc/ydoc.ts';
 
 const FORMAT = 1;
@@ -25,9 +25,10 @@ export interface VersionBody {
 
 /** The documents of the room as they are now. */
 export function encodeVersion(room: Pick<RoomState, 'storage' | 'ydocs'>): Uint8Array {
-  const lines = serializedNodes(room.storage).map((node) => `${JSON.stringify(node)}\n`);
+  const lines = new LinesWriter(room.storage);
+  lines.write(Number.POSITIVE_INFINITY);
   const ydocs = [...room.ydocs].map(([guid, doc]) => [guid, encodeYdoc(doc)] as const);
-  return pack({ format: FORMAT, storage: Buffer.from(lines.join('')), ydocs } satisfies Stored);
+  return pack({ format: FORMAT, storage: lines.done(), ydocs } satisfies Stored);
 }
 
 /** @throws AppError ROOM_UNREADABLE when this build cannot read it. */

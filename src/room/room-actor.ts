@@ -17,9 +17,9 @@ import type { Journal } from '../kernel/persistence/journal.ts';
 import type { Snapshots } from '../kernel/persistence/snapshots.ts';
 import type { Beat } from './beat.ts';
 import { hasLargeAnswer, isChange, isEphemeral, unheard } from './command-kinds.ts';
-import type { DocumentsAhead } from './documents-ahead.ts';
+import { type DocumentsAhead, formReadBy } from './documents-ahead.ts';
 import { Fanout, type Sending, weightOf } from './fanout.ts';
-import { type Answer, Gate, type Gated } from './gate.ts';
+import { type Answer, bytesOfAnswer, Gate, type Gated } from './gate.ts';
 import { HistoryKeeper, type KeepVersion } from './history-keeper.ts';
 import { encodeRecord, type JournalRecord } from './journal-record.ts';
 import { Pending } from './pending.ts';
@@ -113,7 +113,7 @@ export class RoomActor implements Actor<Command> {
   }
 
   act(command: Command): Promise<unknown> {
-    const ahead = command.type === 'storage.read' ? this.#deps.documents.make(this.#room, command) : null;
+    const ahead = this.#deps.documents.make(this.#room, command);
     return ahead === null ? this.#answer(command) : ahead.then(() => this.#answer(command));
   }
 
@@ -239,7 +239,7 @@ export class RoomActor implements Actor<Command> {
 
   /** @throws AppError the refusal. After anything else that a change throws, memory and journal may differ: then memory goes. */
   #decide(command: Command): Effect[] {
-    const isTooLate = this.#isStopping && command.type === 'storage.read'; // it waited for its document
+    const isTooLate = this.#isStopping && formReadBy(command) !== null; // it waited for its document
     if (this.#isLost || isTooLate) throw new AppError('ROOM_MOVED');
     if (!this.#deps.mayAnswer()) this.suspend(); // after a freeze, the timer that says so may come late
     if (this.#isSuspended && !isEphemeral(command)) throw new AppError('DATABASE_UNAVAILABLE');
@@ -287,7 +287,7 @@ export class RoomActor implements Actor<Command> {
           if (answer === null) break;
           hasReply = true;
           const { value } = effect;
-          const bytes = typeof value === 'string' || value instanceof Uint8Array ? value.length : 0;
+          const bytes = bytesOfAnswer(value);
           this.#when(effect.when, version, { bytes, release: () => answer.resolve(value), refuse: answer.reject });
           break;
         }

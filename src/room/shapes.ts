@@ -16,6 +16,7 @@ import type { JournalRecord } from './journal-record.ts';
 import type { RecentRequests } from './recent-requests.ts';
 import type { Recipient } from './recipient.ts';
 import type { Schema } from './schema/compile.ts';
+import type { KeptTexts } from './storage/kept-texts.ts';
 import type { PatchOperation } from './storage/patch.ts';
 import type { Storage } from './storage/tree.ts';
 import type { Ydoc } from './ydoc/ydoc.ts';
@@ -76,8 +77,8 @@ export interface RoomState {
   schema: AttachedSchema | null;
   /** The claim it lives under. */
   claim: { readonly stream: number; readonly epoch: number };
-  /** The Storage document as last read over REST, and the version it is of. */
-  storageJson: { readonly version: number; readonly form: string; readonly bytes: Uint8Array } | null;
+  /** What was written of its Storage lately, and the version it is of. */
+  texts: KeptTexts | null;
   /** Ids for nodes that REST makes: one actor number per activation, taken when first needed. */
   restIds: RestIds | null;
   /** By guid; '' is the root document. */
@@ -183,7 +184,7 @@ export type Command =
   | ({ readonly type: 'storage.initialize'; readonly root: Json; readonly typeKey: string } & Repeated) // → JSON text
   | ({ readonly type: 'storage.delete' } & Repeated) // → null
   | ({ readonly type: 'storage.patch'; readonly operations: readonly PatchOperation[] } & Repeated) // → null
-  | ({ readonly type: 'storage.nodes' } & Repeated) // → { actor, nodes: [id, SerializedCrdt][] }
+  | ({ readonly type: 'storage.nodes' } & Repeated) // → { actor, lines }: a line of JSON in UTF-8 for each node
   | ({ readonly type: 'storage.send'; readonly ops: readonly Op[] } & Repeated) // → { ops }
   | { readonly type: 'schema.attach'; readonly schema: Pick<RoomSchema, 'id' | 'body'> } // → AttachedAt
   | { readonly type: 'schema.detach'; readonly upTo: AttachedAt } // → null

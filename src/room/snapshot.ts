@@ -12,7 +12,8 @@ import type { JournalRecord } from './journal-record.ts';
 import type { StoredRequests } from './recent-requests.ts';
 import type { RoomState } from './shapes.ts';
 import { replayOps } from './storage/apply.ts';
-import { dumpStorage, emptyStorage, loadStorage } from './storage/tree.ts';
+import { dumpStorage, loadStorage } from './storage/dump.ts';
+import { emptyStorage } from './storage/tree.ts';
 import { decodeYdoc, emptyYdoc, encodeYdoc, factsOf, replayUpdate, type YdocFacts } from './ydoc/ydoc.ts';
 
 /** 2 has `requests`, 3 `history`; some of 3 have facts of documents, which who does not know them passes over; 4 has requests as they lie in memory. */

@@ -23,3 +23,18 @@ test('what is kept of a long piece is not three times as long', () => {
   writer.write('x'.repeat(1_000_000));
   expect(writer.done().buffer.byteLength).toBe(1_000_000);
 });
+
+test('any text, quoted, is the JSON of it', () => {
+  const text = fc.oneof(
+    fc.string(),
+    fc.string({ unit: 'binary', maxLength: 100 }),
+    fc.constantFrom('', '"', '\\', '\u001f', '\u007f', '~', '\ud800'),
+  );
+  fc.assert(
+    fc.property(fc.array(text), fc.nat(100), (texts, bytesExpected) => {
+      const writer = new Utf8Writer(bytesExpected);
+      for (const one of texts) writer.writeQuoted(one);
+      expect(Buffer.from(writer.done()).toString()).toBe(texts.map((one) => JSON.stringify(one)).join(''));
+    }),
+  );
+});

@@ -3,14 +3,15 @@ import { asRoomId } from '../../src/base/ids.ts';
 import { CRDT } from '../../src/protocol/storage-ops.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { emptyRoom } from '../../src/room/room.ts';
-import type { RoomState } from '../../src/room/shapes.ts';
-import { documentText } from '../../src/room/storage/document.ts';
-import { keptDocument } from '../../src/room/storage/kept-document.ts';
+import type { Command, RoomState } from '../../src/room/shapes.ts';
+import { bytesOf, keptBytes } from '../../src/room/storage/kept-texts.ts';
 import { insertNode } from '../../src/room/storage/tree.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
-const LSON = { format: 'plain-lson', typeKey: 'liveblocksType' } as const;
-const PLAIN = { format: 'json', typeKey: '' } as const;
+const LSON = { type: 'storage.read', format: 'plain-lson', typeKey: 'liveblocksType' } as const;
+const PLAIN = { type: 'storage.read', format: 'json', typeKey: '' } as const;
+const NODES: Command = { type: 'storage.nodes' };
+const LINES = { format: 'lines' } as const;
 
 function aRoom(nodes: number): RoomState {
   const room = emptyRoom(asRoomId('room'), { from: 1, to: 1_001 });
@@ -43,6 +44,7 @@ test('[DO5] a small document, or one that is there, waits for nothing', async ()
   await made;
   expect(documents.make(room, PLAIN)).toBeNull();
   expect(documents.make(room, LSON)).not.toBeNull();
+  expect(documents.make(room, { type: 'storage.refers', fileIds: [] })).toBeNull();
 });
 
 test('[DO5] a large one is made a slice in each turn, one for all who ask, and is whole', async () => {
@@ -52,7 +54,7 @@ test('[DO5] a large one is made a slice in each turn, one for all who ask, and i
   const first = documents.make(one, LSON)!;
   void first.then(() => done.push('one'));
   expect(documents.make(one, LSON)).toBe(first);
-  void documents.make(other, PLAIN)!.then(() => done.push('other'));
+  void documents.make(other, NODES)!.then(() => done.push('other'));
   for (let settling = 0; settling < 10; settling += 1) await null;
   for (let turns = 0; turns < 7; turns += 1) await turn();
   expect(done).toEqual([]); // five slices each, in turn, the very first at once
@@ -60,8 +62,8 @@ test('[DO5] a large one is made a slice in each turn, one for all who ask, and i
   expect(done).toEqual(['one']);
   await turn();
   expect(done).toEqual(['one', 'other']);
-  expect(Buffer.from(keptDocument(one, LSON)!).toString()).toBe(documentText(one.storage, LSON));
-  expect(Buffer.from(keptDocument(other, PLAIN)!).toString()).toBe(documentText(other.storage, PLAIN));
+  expect(keptBytes(one, LSON)).toEqual(bytesOf({ ...one, texts: null }, LSON));
+  expect(keptBytes(other, LINES)).toEqual(bytesOf({ ...other, texts: null }, LINES));
 });
 
 test('[DO6] a room that changes meanwhile has its document begun anew', async () => {
@@ -74,7 +76,7 @@ test('[DO6] a room that changes meanwhile has its document begun anew', async ()
   room.version += 1;
   for (let turns = 0; turns < 8; turns += 1) await turn();
   await made;
-  expect(JSON.parse(Buffer.from(keptDocument(room, PLAIN)!).toString())).toMatchObject({
+  expect(JSON.parse(Buffer.from(keptBytes(room, PLAIN)!).toString())).toMatchObject({
     'key 0': 0,
     'key 1099': 1099,
     'key 2000': 2000,
@@ -90,11 +92,23 @@ test('[DO6] in one that always changes the read goes on without it', async () =>
     room.version += 1;
   }
   await made;
-  expect(keptDocument(room, PLAIN)).toBeNull();
+  expect(keptBytes(room, PLAIN)).toBeNull();
   const again = documents.make(room, PLAIN)!;
   for (let turns = 0; turns < 8; turns += 1) await turn();
   await again;
-  expect(keptDocument(room, PLAIN)).not.toBeNull();
+  expect(keptBytes(room, PLAIN)).not.toBeNull();
+});
+
+test('[DO5] in two forms at once it is made once in each', async () => {
+  const { documents, turn } = aWorker();
+  const room = aRoom(1_100);
+  const made = [documents.make(room, LSON), documents.make(room, PLAIN)];
+  for (let turns = 0; turns < 3; turns += 1) await turn();
+  expect(documents.make(room, LSON)).toBe(made[0]);
+  expect(documents.make(room, PLAIN)).toBe(made[1]);
+  for (let turns = 0; turns < 10; turns += 1) await turn();
+  await Promise.all(made);
+  expect([keptBytes(room, LSON), keptBytes(room, PLAIN)]).not.toContain(null);
 });
 
 test('[DO5] too many that wait are refused, and the next has its turn again', async () => {

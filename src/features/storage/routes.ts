@@ -9,7 +9,7 @@ import type { RoomId } from '../../base/ids.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { type BoundRoute, bindRoute, bytes, empty, json, routeFor } from '../../kernel/transport/route.ts';
 import { checkRoomId, ROOM_ID_LIMITS } from '../../protocol/names.ts';
-import { checkOps, FILE_ID_PATTERN, type Op, type SerializedCrdt } from '../../protocol/storage-ops.ts';
+import { checkOps, FILE_ID_PATTERN, type Op } from '../../protocol/storage-ops.ts';
 import { mustTakeChanges } from '../../room/door.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 import { type FileReference, filesInDocument, filesInOps } from '../../room/storage/file-references.ts';
@@ -130,11 +130,11 @@ export const requestStorageMutationRoute = route({
   reply: bytes('application/x-ndjson'),
   refuses: ['ROOM_NOT_FOUND'],
   async handle({ params, once }, { rooms }) {
-    const { actor, nodes } = (await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'storage.nodes', ...once })) as {
+    const { actor, lines } = (await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'storage.nodes', ...once })) as {
       actor: number;
-      nodes: readonly (readonly [id: string, node: SerializedCrdt])[];
+      lines: Uint8Array;
     };
-    return utf8([{ actor }, ...nodes].map((line) => `${JSON.stringify(line)}\n`).join(''));
+    return Buffer.concat([utf8(`${JSON.stringify({ actor })}\n`), lines]);
   },
 });
 

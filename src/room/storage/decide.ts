@@ -14,13 +14,13 @@ import { type Refused, underSchema } from '../schema/decide.ts';
 import { takeBackReplies } from '../schema/take-back.ts';
 import type { Command, Effect, RestIds, RoomState } from '../shapes.ts';
 import { type Applied, applyOps } from './apply.ts';
-import { documentBytes, documentText } from './document.ts';
-import { keepDocument, keptDocument } from './kept-document.ts';
+import { documentText } from './document.ts';
+import { bytesOf, compactOf } from './kept-texts.ts';
 import { opsFromLson } from './lson.ts';
 import { withTexts } from './ops-text.ts';
 import { applyJsonPatch } from './patch.ts';
 import { noteReader } from './text-departures.ts';
-import { atomically, compactNodes, emptyStorage, isEmptyStorage, type Storage, serializedNodes } from './tree.ts';
+import { atomically, emptyStorage, isEmptyStorage, type Storage } from './tree.ts';
 
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
 
@@ -56,10 +56,7 @@ export function decideStorageRefers({ storage }: RoomState, { fileIds }: Of<'sto
 }
 
 export function decideStorageRead(room: RoomState, form: Of<'storage.read'>): Effect[] {
-  const kept = keptDocument(room, form);
-  const bytes = kept ?? documentBytes(room.storage, form);
-  if (kept === null) keepDocument(room, form, bytes);
-  return [reply(bytes)];
+  return [reply(bytesOf(room, form))];
 }
 
 /** What filling an empty Storage with `root` is answered: it depends on nothing else, so it can be told again at any time. */
@@ -107,8 +104,9 @@ export function decideStoragePatch(room: RoomState, { operations }: Of<'storage.
 /** A fresh actor and all nodes, for a back end that edits Storage with the SDK's own data structures (protocol 8.4). */
 export function decideStorageNodes(room: RoomState): Effect[] {
   const effects: Effect[] = [];
+  const lines = bytesOf(room, { format: 'lines' }); // first: they are of the version before the number
   const actor = takeNumber(room, effects);
-  effects.push(reply({ actor, nodes: serializedNodes(room.storage) }));
+  effects.push(reply({ actor, lines }));
   return effects;
 }
 
@@ -167,7 +165,7 @@ function forward(forwards: OpsText, from: SessionId | null): Effect[] {
 }
 
 function stateOf(room: RoomState): ServerMessage {
-  return { type: 'storage.state', nodes: compactNodes(room.storage) };
+  return { type: 'storage.state', chunks: compactOf(room) };
 }
 
 function tell(only: SessionId, message: ServerMessage): Effect {

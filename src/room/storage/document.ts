@@ -5,8 +5,7 @@
  * They are written right from the nodes, because objects in between cost twice as much as the text; and a part at a time for whoever wants to, because one
  * of a hundred thousand nodes takes as long as a thousand changes.
  */
-import type { Json } from '../../base/json.ts';
-import { Utf8Writer } from '../../base/utf8-writer.ts';
+import { JsonWriter } from '../../base/json-writer.ts';
 import { CRDT } from '../../protocol/storage-ops.ts';
 import { itemsOf, type StorageNode } from './nodes.ts';
 import type { Storage } from './tree.ts';
@@ -53,14 +52,12 @@ export function documentText(storage: Storage, form: DocumentForm): string {
 
 /** Writes one document. Between two parts the Storage must not change for good. */
 export class DocumentWriter {
-  readonly #out: Utf8Writer;
+  readonly #out: JsonWriter;
   /** What a node begins with to show its kind, and ends with. */
   readonly #heads: Readonly<Record<keyof typeof KIND_NAMES, string>>;
   readonly #tail: string;
   /** Innermost last: no recursion, so that it can pause anywhere. */
   readonly #open: Open[] = [];
-  /** Names of members repeat in objects of one shape. */
-  readonly #names = new Map<string, string>();
 
   constructor({ root, nodes }: Storage, { format, typeKey }: DocumentForm) {
     const headOf = (kind: string): string => (format === 'json' ? '' : `{${JSON.stringify(typeKey)}:"${kind}","data":`);
@@ -72,7 +69,7 @@ export class DocumentWriter {
       [CRDT.FILE]: headOf(KIND_NAMES[CRDT.FILE]),
     };
     this.#tail = format === 'json' ? '' : '}';
-    this.#out = new Utf8Writer(nodes.size * BYTES_PER_NODE);
+    this.#out = new JsonWriter(nodes.size * BYTES_PER_NODE);
     this.#begin(root);
   }
 
@@ -83,14 +80,14 @@ export class DocumentWriter {
     for (let open = this.#open.at(-1); open !== undefined; open = this.#open.at(-1)) {
       const child = open.children[open.written];
       if (child === undefined) {
-        out.write(open.end);
+        out.raw(open.end);
         this.#open.pop();
         continue;
       }
       if (left === 0) return false;
       left -= 1;
-      if (!open.isFirst) out.write(',');
-      if (open.keys !== null) out.write(`${JSON.stringify(open.keys[open.written])}:`);
+      if (!open.isFirst) out.raw(',');
+      if (open.keys !== null) out.name(open.keys[open.written]!);
       open.isFirst = false;
       open.written += 1;
       this.#begin(child);
@@ -106,31 +103,31 @@ export class DocumentWriter {
   /** Writes a node that has no children whole, of another what stands before them. */
   #begin(node: StorageNode): void {
     if (node.type === CRDT.REGISTER) {
-      this.#writeValue(node.data);
+      this.#out.value(node.data);
       return;
     }
-    this.#out.write(this.#heads[node.type]);
+    this.#out.raw(this.#heads[node.type]);
     switch (node.type) {
       case CRDT.OBJECT:
-        this.#out.write('{');
-        this.#writeMembers(node.data);
+        this.#out.raw('{');
+        this.#out.members(node.data);
         this.#beginChildren([...node.children.keys()], [...node.children.values()], {
           isFirst: node.data.size === 0,
           end: `}${this.#tail}`,
         });
         break;
       case CRDT.MAP:
-        this.#out.write('{');
+        this.#out.raw('{');
         this.#beginChildren([...node.children.keys()], [...node.children.values()], { isFirst: true, end: `}${this.#tail}` });
         break;
       case CRDT.LIST:
-        this.#out.write('[');
+        this.#out.raw('[');
         this.#beginChildren(null, itemsOf(node), { isFirst: true, end: `]${this.#tail}` });
         break;
       case CRDT.TEXT:
       case CRDT.FILE:
-        this.#out.write(JSON.stringify(node.data));
-        this.#out.write(this.#tail);
+        this.#out.raw(JSON.stringify(node.data));
+        this.#out.raw(this.#tail);
         break;
       default:
         node satisfies never;
@@ -142,31 +139,7 @@ export class DocumentWriter {
     children: readonly StorageNode[],
     { isFirst, end }: { readonly isFirst: boolean; readonly end: string },
   ): void {
-    if (children.length === 0) this.#out.write(end);
+    if (children.length === 0) this.#out.raw(end);
     else this.#open.push({ keys, children, written: 0, isFirst, end });
-  }
-
-  #writeMembers(data: ReadonlyMap<string, Json>): void {
-    let isFirst = true;
-    for (const [name, value] of data) {
-      if (!isFirst) this.#out.write(',');
-      isFirst = false;
-      this.#out.write(this.#nameText(name));
-      this.#writeValue(value);
-    }
-  }
-
-  #nameText(name: string): string {
-    let text = this.#names.get(name);
-    if (text === undefined) {
-      text = `${JSON.stringify(name)}:`;
-      this.#names.set(name, text);
-    }
-    return text;
-  }
-
-  /** JSON has no other numbers than those that `String` writes. */
-  #writeValue(value: Json): void {
-    this.#out.write(typeof value === 'number' ? String(value) : JSON.stringify(value));
   }
 }

@@ -5,14 +5,7 @@
  */
 import type { Json, JsonObject } from '../../base/json.ts';
 import { SmallMap } from '../../base/small.ts';
-import {
-  type CompactNode,
-  CRDT,
-  type FileData,
-  type LiveTextData,
-  ROOT_ID,
-  type SerializedCrdt,
-} from '../../protocol/storage-ops.ts';
+import { CRDT, type FileData, type LiveTextData } from '../../protocol/storage-ops.ts';
 import { SortedKeys } from './sorted-keys.ts';
 import { normalText } from './text.ts';
 import { emptyHistory, type TextHistory } from './text-history.ts';
@@ -141,38 +134,4 @@ export function attach(node: StorageNode): void {
 export function detach({ parent, key }: StorageNode): void {
   parent?.children.delete(key);
   if (parent?.type === CRDT.LIST) parent.order?.delete(key);
-}
-
-/** What a node holds by itself, without its place and its children. Shares nothing that changes later. */
-export function contentOf(node: StorageNode): Content {
-  switch (node.type) {
-    case CRDT.OBJECT:
-      return { type: node.type, data: Object.fromEntries(node.data) };
-    case CRDT.LIST:
-    case CRDT.MAP:
-      return { type: node.type };
-    case CRDT.REGISTER:
-      return { type: node.type, data: node.data };
-    case CRDT.TEXT:
-      return { type: node.type, data: node.data, version: node.version };
-    case CRDT.FILE:
-      return { type: node.type, data: node.data };
-    default:
-      return node satisfies never;
-  }
-}
-
-/** As clients get it in a snapshot (protocol 4.4). */
-export function compactNode(node: StorageNode): CompactNode {
-  const content = contentOf(node);
-  if (node.parent === null) return [ROOT_ID, (content as { data: JsonObject }).data];
-  const data = 'data' in content ? [content.data] : [];
-  const version = 'version' in content ? [content.version] : [];
-  return [node.id, content.type, node.parent.id, node.key, ...data, ...version] as unknown as CompactNode;
-}
-
-/** The full form (protocol 5.1). */
-export function serializedNode(node: StorageNode): SerializedCrdt {
-  const content = contentOf(node);
-  return (node.parent === null ? content : { parentId: node.parent.id, parentKey: node.key, ...content }) as SerializedCrdt;
 }

@@ -3,15 +3,13 @@
  *
  * Every change goes through here, so that a group of them can be undone. Which changes are right, `apply.ts` knows.
  */
-import { AppError } from '../../base/errors.ts';
-import type { Json, JsonObject } from '../../base/json.ts';
+import type { Json } from '../../base/json.ts';
 import { SmallMap } from '../../base/small.ts';
-import { type CompactNode, CRDT, type LiveTextData, ROOT_ID, type SerializedCrdt } from '../../protocol/storage-ops.ts';
+import { CRDT, type LiveTextData, ROOT_ID } from '../../protocol/storage-ops.ts';
 import { memberCharacters } from '../../protocol/storage-values.ts';
 import {
   attach,
   type Content,
-  compactNode,
   detach,
   isParent,
   newNode,
@@ -19,12 +17,11 @@ import {
   type ParentNode,
   type Place,
   type StorageNode,
-  serializedNode,
   type TextNode,
 } from './nodes.ts';
 import { RecentIds } from './recent-ids.ts';
 import { type Departures, noDepartures } from './text-departures.ts';
-import { type AppliedUpdate, copyOfHistory, loadHistory, remember, type StoredHistory, storedHistory } from './text-history.ts';
+import { type AppliedUpdate, copyOfHistory, remember } from './text-history.ts';
 import { outlineOf } from './text-outline.ts';
 
 /** Deleted ids that are remembered, to notice when one comes back (protocol 6.2). A forgotten one may cost its client one stale key. */
@@ -208,68 +205,4 @@ export function updateText(storage: Storage, text: TextNode, { data, ...update }
   text.data = data;
   text.version += 1;
   remember(text.history, update);
-}
-
-/** All nodes for a client's FETCH_STORAGE (protocol 4.4). */
-export function compactNodes({ nodes }: Storage): CompactNode[] {
-  return Array.from(nodes.values(), compactNode);
-}
-
-/** All nodes in full (protocol 5.1). */
-export function serializedNodes({ nodes }: Storage): [string, SerializedCrdt][] {
-  return Array.from(nodes.values(), (node) => [node.id, serializedNode(node)]);
-}
-
-interface Stored {
-  readonly nodes: readonly CompactNode[];
-  readonly histories: readonly (readonly [id: string, history: StoredHistory])[];
-  /** Absent in older snapshots, and so are the outlines. */
-  readonly textOpIds?: readonly string[];
-  readonly textOutlines?: readonly number[];
-}
-
-/**
- * Everything as one JSON text, for a snapshot. Text, because MessagePack has no room for half a surrogate pair and would change it
- * silently; JSON escapes it.
- */
-export function dumpStorage(storage: Storage): unknown {
-  const histories: Stored['histories'][number][] = [];
-  for (const node of storage.nodes.values()) if (node.type === CRDT.TEXT) histories.push([node.id, storedHistory(node.history)]);
-  const { textOpIds } = storage;
-  return JSON.stringify({
-    nodes: compactNodes(storage),
-    histories,
-    textOpIds: textOpIds.latest(),
-    textOutlines: textOpIds.latestNotes(),
-  } satisfies Stored);
-}
-
-/** @throws AppError ROOM_UNREADABLE when this is no dump */
-export function loadStorage(dump: unknown): Storage {
-  const storage = emptyStorage();
-  try {
-    const { nodes, histories, textOpIds = [], textOutlines = [] } = JSON.parse(dump as string) as Stored;
-    if (nodes[0]?.[0] !== ROOT_ID) throw new AppError('ROOM_UNREADABLE', { reason: 'its Storage does not begin with the root' });
-    for (const node of nodes) loadNode(storage, node);
-    for (const [id, history] of histories) (storage.nodes.get(id) as TextNode).history = loadHistory(history);
-    for (const [index, opId] of textOpIds.entries()) storage.textOpIds.add(opId, textOutlines[index]);
-  } catch (error) {
-    if (error instanceof AppError) throw error;
-    throw new AppError('ROOM_UNREADABLE', { reason: `its Storage makes no tree (${String(error)})` });
-  }
-  return storage;
-}
-
-function loadNode(storage: Storage, stored: CompactNode): void {
-  if (stored[0] === ROOT_ID) {
-    for (const [key, value] of Object.entries(stored[1] as JsonObject)) storage.root.data.set(key, value);
-    return;
-  }
-  const [id, type, parentId, key, data, version] = stored as readonly [string, number, string, string, unknown, number];
-  const parent = storage.nodes.get(parentId);
-  const isKnown = Object.values<number>(CRDT).includes(type);
-  if (parent === undefined || !isParent(parent) || !isKnown || parent.children.has(key) || storage.nodes.has(id)) {
-    throw new AppError('ROOM_UNREADABLE', { reason: `the node ${id} of its Storage fits nowhere` });
-  }
-  insertNode(storage, { id, parent, key }, { type, data, version } as Content);
 }

@@ -27,7 +27,7 @@ beforeEach(() => {
   door = aDoor(['here'], {
     'storage.read': text,
     'storage.initialize': text,
-    'storage.nodes': { actor: 77, nodes },
+    'storage.nodes': { actor: 77, lines: Buffer.from(nodes.map((node) => `${JSON.stringify(node)}\n`).join('')) },
     'storage.send': { ops: [op] },
   });
   call = callerOf(storageRoutes({ rooms: door, typeKey: 'liveblocksType', findMissingFiles }));

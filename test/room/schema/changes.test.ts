@@ -7,7 +7,8 @@ import { matchChanges, matchStorage } from '../../../src/room/schema/match.ts';
 import type { Mismatch } from '../../../src/room/schema/mismatch.ts';
 import { applyOps } from '../../../src/room/storage/apply.ts';
 import { applyJsonPatch, type PatchOperation } from '../../../src/room/storage/patch.ts';
-import { atomically, type Change, compactNodes, emptyStorage, type Storage } from '../../../src/room/storage/tree.ts';
+import { atomically, type Change, emptyStorage, type Storage } from '../../../src/room/storage/tree.ts';
+import { compactNodes } from '../../support/storage-documents.ts';
 import {
   createList,
   createMap,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { OP, type Op } from '../../../src/protocol/storage-ops.ts';
 import type { AttachedAt, Effect, RoomState } from '../../../src/room/shapes.ts';
-import { serializedNodes } from '../../../src/room/storage/tree.ts';
 import { aRoom, id, say } from '../../support/a-room.ts';
+import { serializedNodes } from '../../support/storage-documents.ts';
 import {
   createList,
   createObject,

@@ -3,11 +3,12 @@ import { describe, expect, test } from 'vitest';
 import type { Json } from '../../../src/base/json.ts';
 import type { LiveTextData, Op, TextOperation, UpdateTextOp } from '../../../src/protocol/storage-ops.ts';
 import { VALUE_CHARACTERS_MAX } from '../../../src/protocol/storage-values.ts';
+import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
 import { editText } from '../../../src/room/storage/text.ts';
 import { UPDATES_MAX } from '../../../src/room/storage/text-history.ts';
 import { transform } from '../../../src/room/storage/text-transform.ts';
-import { compactNodes, dumpStorage, loadStorage, type Storage } from '../../../src/room/storage/tree.ts';
-import { toJson } from '../../support/storage-documents.ts';
+import type { Storage } from '../../../src/room/storage/tree.ts';
+import { compactNodes, toJson } from '../../support/storage-documents.ts';
 import { textOperations } from './arbitraries.ts';
 import { createMap, createText, seen, send, storageOf, untagged, updateText } from './ops.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { OP, type Op } from '../../../src/protocol/storage-ops.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
-import { compactNodes, emptyStorage, isEmptyStorage } from '../../../src/room/storage/tree.ts';
-import { toJson } from '../../support/storage-documents.ts';
+import { emptyStorage, isEmptyStorage } from '../../../src/room/storage/tree.ts';
+import { compactNodes, toJson } from '../../support/storage-documents.ts';
 import {
   createFile,
   createList,

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { OP, type Op } from '../../../src/protocol/storage-ops.ts';
 import type { Effect, RoomState } from '../../../src/room/shapes.ts';
 import { encodeSnapshot, restoreSnapshot } from '../../../src/room/snapshot.ts';
-import { atomically, insertNode, serializedNodes } from '../../../src/room/storage/tree.ts';
+import { atomically, insertNode } from '../../../src/room/storage/tree.ts';
 import { aRoom, id, messages, newcomer, READER, say } from '../../support/a-room.ts';
+import { serializedNodes } from '../../support/storage-documents.ts';
 import { createList, createMap, createRegister, deleteNode, updateObject } from './ops.ts';
 
 const fileId = (letter: string): string => `fl_${letter.repeat(21)}`;

@@ -4,11 +4,12 @@ import type { Json } from '../../../src/base/json.ts';
 import { CRDT, OP } from '../../../src/protocol/storage-ops.ts';
 import { VALUE_CHARACTERS_MAX } from '../../../src/protocol/storage-values.ts';
 import { applyOps, replayOps } from '../../../src/room/storage/apply.ts';
+import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
 import { opsFromLson } from '../../../src/room/storage/lson.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { applyJsonPatch, checkPatch, PATCH_OPERATIONS_MAX } from '../../../src/room/storage/patch.ts';
-import { compactNodes, dumpStorage, emptyStorage, loadStorage, type Storage } from '../../../src/room/storage/tree.ts';
-import { toJson, toPlainLson } from '../../support/storage-documents.ts';
+import { emptyStorage, type Storage } from '../../../src/room/storage/tree.ts';
+import { compactNodes, toJson, toPlainLson } from '../../support/storage-documents.ts';
 import { createRegister, FILE, newIds } from './ops.ts';
 
 const node = (kind: string, data: Json) => ({ serviceType: kind, data });

@@ -3,8 +3,10 @@ import { expect, test } from 'vitest';
 import type { Json } from '../../../src/base/json.ts';
 import { checkOps, type Op } from '../../../src/protocol/storage-ops.ts';
 import { applyOps, replayOps } from '../../../src/room/storage/apply.ts';
+import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
 import { positionsOf } from '../../../src/room/storage/nodes.ts';
-import { compactNodes, dumpStorage, emptyStorage, loadStorage, type Storage } from '../../../src/room/storage/tree.ts';
+import { emptyStorage, type Storage } from '../../../src/room/storage/tree.ts';
+import { compactNodes } from '../../support/storage-documents.ts';
 import { textOperations } from './arbitraries.ts';
 import {
   createList,

@@ -8,7 +8,8 @@ import { encodeForSdk } from '../../../src/protocol/server-messages.ts';
 import { checkOps, type Op, type OpsText } from '../../../src/protocol/storage-ops.ts';
 import { applyOps } from '../../../src/room/storage/apply.ts';
 import { withTexts } from '../../../src/room/storage/ops-text.ts';
-import { compactNodes, emptyStorage } from '../../../src/room/storage/tree.ts';
+import { emptyStorage } from '../../../src/room/storage/tree.ts';
+import { compactNodes } from '../../support/storage-documents.ts';
 
 export type Chance = () => number;
 

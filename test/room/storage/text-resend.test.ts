@@ -4,12 +4,13 @@ import { describe, expect, test } from 'vitest';
 import type { Json } from '../../../src/base/json.ts';
 import { OP, type Op, type TextOperation, type UpdateTextOp } from '../../../src/protocol/storage-ops.ts';
 import { replayOps } from '../../../src/room/storage/apply.ts';
+import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
 import { textLength } from '../../../src/room/storage/text.ts';
 import { UPDATES_MAX } from '../../../src/room/storage/text-history.ts';
 import { lengthOf, outlineOf } from '../../../src/room/storage/text-outline.ts';
 import { transform } from '../../../src/room/storage/text-transform.ts';
-import { compactNodes, dumpStorage, loadStorage, type Storage } from '../../../src/room/storage/tree.ts';
-import { toJson } from '../../support/storage-documents.ts';
+import type { Storage } from '../../../src/room/storage/tree.ts';
+import { compactNodes, toJson } from '../../support/storage-documents.ts';
 import { textOperations } from './arbitraries.ts';
 import { createText, send, storageOf, untagged, updateText } from './ops.ts';
 

@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { pack, unpack } from '../../../src/base/binary.ts';
-import {
-  atomically,
-  compactNodes,
-  dumpStorage,
-  emptyStorage,
-  loadStorage,
-  serializedNodes,
-} from '../../../src/room/storage/tree.ts';
-import { toJson } from '../../support/storage-documents.ts';
+import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
+import { atomically, emptyStorage } from '../../../src/room/storage/tree.ts';
+import { compactNodes, serializedNodes, toJson } from '../../support/storage-documents.ts';
 import {
   createFile,
   createList,
