@@ -9,10 +9,10 @@ import { HEAT, LIMITS, NEIGHBOURS } from '../config.ts';
 import { atriumWith } from '../servers/atrium.ts';
 import { atriumClusterWith } from '../servers/atrium-cluster.ts';
 import { rawUws } from '../servers/raw-uws.ts';
-import { restHeaders, restUrl } from '../servers/server.ts';
 import { type Beside, CALM, calmVariants } from './calm-rooms.ts';
 import { Crowd } from './crowd.ts';
 import { documentOf } from './documents.ts';
+import { ask, largeRooms } from './large-rooms.ts';
 import { Ledger } from './ledger.ts';
 import { Line, wayInto } from './line.ts';
 import { eachOf } from './many-rooms.ts';
@@ -21,15 +21,16 @@ import { people } from './presence-sdk.ts';
 
 const WRITES = 'writes that do not fit';
 const LARGE_READS = 'large documents that change, read all the time';
+const LARGE_EDITS = 'large documents taken to be edited, all the time';
 /** Where Postgres has each write before the next body is read, none has to be refused; and reads of large documents wait for each other. */
-const NOT_REFUSED: ReadonlySet<string> = new Set([WRITES, LARGE_READS]);
+const NOT_REFUSED: ReadonlySet<string> = new Set([WRITES, LARGE_READS, LARGE_EDITS]);
 const TROUBLES: readonly Beside[] = [
   { name: 'too many messages', company: tooManyMessages },
   { name: 'a room that is full', company: fullRoom },
   { name: 'frames that are too long', company: longFrames },
   { name: WRITES, company: largeWrites },
   { name: LARGE_READS, company: largeReads },
-  { name: 'more than it can answer', company: tooMuch },
+  { name: LARGE_EDITS, company: largeEdits },
 ];
 
 export const limits: Case = {
@@ -133,37 +134,29 @@ async function largeWrites(trial: Trial): Promise<Company> {
 
 /** Each changes before it is read, so that nobody can answer from what was made before. */
 async function largeReads(trial: Trial): Promise<Company> {
-  const rooms = await largeRooms(trial);
+  return changing(trial, async (room, refuse) => {
+    if ((await ask(trial, 'GET', `/v2/rooms/${room}/storage`)) === 503) refuse();
+  });
+}
+
+/** All nodes, as a back end takes them that edits with the SDK. */
+async function largeEdits(trial: Trial): Promise<Company> {
+  return changing(trial, async (room, refuse) => {
+    if ((await ask(trial, 'POST', `/v2/rooms/${room}/request-storage-mutation`, '{}')) === 503) refuse();
+  });
+}
+
+async function changing(trial: Trial, read: (room: string, refuse: () => void) => Promise<void>): Promise<Company> {
+  const { readers, nodes } = LIMITS.reads;
+  const rooms = await largeRooms(trial, { called: 'reads', rooms: readers, nodes });
   let turn = 0;
   return asking(rooms.length, async (reader, refuse) => {
-    const path = `/v2/rooms/${rooms[reader]}/storage`;
+    const room = rooms[reader]!;
     turn += 1;
-    await ask(trial, 'PATCH', `${path}/json-patch`, JSON.stringify([{ op: 'replace', path: '/counter', value: turn }]));
-    if ((await ask(trial, 'GET', path)) === 503) refuse();
+    const change = JSON.stringify([{ op: 'replace', path: '/counter', value: turn }]);
+    await ask(trial, 'PATCH', `/v2/rooms/${room}/storage/json-patch`, change);
+    await read(room, refuse);
   });
-}
-
-/** All nodes of a large document, which are made in one turn, then a small read; until the server sheds reads. */
-async function tooMuch(trial: Trial): Promise<Company> {
-  const rooms = await largeRooms(trial);
-  const company = asking(rooms.length, async (reader, refuse) => {
-    const path = `/v2/rooms/${rooms[reader]}`;
-    await ask(trial, 'POST', `${path}/request-storage-mutation`, '{}');
-    if ((await ask(trial, 'GET', path)) === 503) refuse();
-  });
-  const endMs = performance.now() + LIMITS.reads.secondsMax * 1_000;
-  while (company.refused() === 0 && performance.now() < endMs) await sleep(50);
-  return company;
-}
-
-async function largeRooms(trial: Trial): Promise<string[]> {
-  const { readers, nodes } = LIMITS.reads;
-  const rooms = Array.from({ length: readers }, (_, reader) => `reads-${reader}`);
-  for (const room of rooms) {
-    await trial.server.openRoom(trial.address, room);
-    await ask(trial, 'POST', `/v2/rooms/${room}/storage`, JSON.stringify(documentOf(nodes)));
-  }
-  return rooms;
 }
 
 /** So many who ask again when they were answered; who was refused does as Retry-After says. */
@@ -191,13 +184,6 @@ function asking(
       return [];
     },
   };
-}
-
-/** Returns the status; the body has arrived then. */
-async function ask({ address }: Trial, method: string, path: string, body?: string): Promise<number> {
-  const response = await fetch(restUrl(address, path), { method, headers: restHeaders(), ...(body !== undefined && { body }) });
-  await response.arrayBuffer();
-  return response.status;
 }
 
 /** A socket in a room, or on its way there. */

@@ -12,12 +12,16 @@ import { rawUws } from '../servers/raw-uws.ts';
 import { CALM, calmVariants } from './calm-rooms.ts';
 import { Crowd } from './crowd.ts';
 import { editors, typedFrames } from './fanout-yjs.ts';
+import { largeRooms } from './large-rooms.ts';
 import { Ledger, markOf } from './ledger.ts';
+import { Line, wayInto } from './line.ts';
 import { startPace } from './pace.ts';
 import { people } from './presence-sdk.ts';
 import { measure, outcomeOf, settled } from './window.ts';
 
+const FETCH = Buffer.from('[{"type":200}]');
 const BESIDE = 'calm rooms beside a hot one';
+const RETURNING = 'calm rooms beside a large one that all come back to';
 const READING = 'a room in which all read';
 const ONE_SLOW = 'the same, one does not read';
 /** The 2 MB that one socket may have waiting (reliability 2.f), and what events, made and freed, let the heap grow by meanwhile. */
@@ -30,7 +34,10 @@ export const neighbours: Case = {
   subjects: [atrium, atriumCluster],
   peers: [rawUws],
   variants: [
-    ...calmVariants('neighbours', [{ name: BESIDE, company: startHotRoom }]),
+    ...calmVariants('neighbours', [
+      { name: BESIDE, company: startHotRoom },
+      { name: RETURNING, company: startReturning, notFor: [rawUws.name] }, // it keeps nothing that could be large
+    ]),
     { name: READING, load: (trial) => largeEvents(trial, 'all read') },
     { name: ONE_SLOW, load: (trial) => largeEvents(trial, 'one does not read') },
   ],
@@ -38,6 +45,7 @@ export const neighbours: Case = {
   metrics: ['p50Ms', 'p99Ms', 'grownMb', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [
     { variant: BESIDE, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } },
+    { variant: RETURNING, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } },
     { variant: ONE_SLOW, metric: 'p99Ms', against: { variant: READING }, limit: { atMost: 2 } },
     { variant: ONE_SLOW, metric: 'grownMb', against: null, limit: { atMost: GROWN_MB_MAX } },
   ],
@@ -65,6 +73,40 @@ async function startHotRoom(trial: Trial): Promise<Company> {
       stopTalking();
       crowd.leave();
       return crowd.losses.map((loss) => `the hot room: ${loss}`);
+    },
+  };
+}
+
+/** Each fetches the Storage when it is in, and does not read what it gets. */
+async function startReturning(trial: Trial): Promise<Company> {
+  const { clients, perSecond, nodes } = NEIGHBOURS.returning;
+  const [room] = await largeRooms(trial, { called: 'returning', rooms: 1, nodes });
+  const way = wayInto(trial, 'sdk', room!);
+  let fetched = 0;
+  const enter = (): Line => {
+    const line = new Line(way, {
+      hello: FETCH,
+      hear(frame) {
+        if (frame.length > nodes) fetched += 1;
+      },
+    });
+    line.socket.on('error', () => undefined); // of one that leaves before it is in
+    return line;
+  };
+  const lines = Array.from({ length: clients }, enter);
+  const stopReturning = startPace({
+    senders: clients,
+    perSecond: perSecond / clients,
+    send(client) {
+      lines[client]!.socket.terminate();
+      lines[client] = enter();
+    },
+  });
+  return {
+    stop() {
+      stopReturning();
+      for (const line of lines) line.socket.terminate();
+      return fetched > perSecond ? [] : [`only ${fetched} clients got the Storage`];
     },
   };
 }
