@@ -4,6 +4,9 @@
  *
  * It is strained when each of the last five seconds saw its event loop come late or its heap nearly full: then it refuses one kind more, and with five
  * more such seconds the next. Five good seconds take one kind back. One long pause, as of a process that was frozen, is one second.
+ *
+ * Who is refused comes back as soon as he may: what was strain a minute ago is strain again. So each time that a kind has to be refused within a minute
+ * after one was taken back, the next is taken back after twice as many good seconds, up to a minute.
  */
 import type { Clock } from '../base/clock.ts';
 import { type Metrics, noMetrics } from '../base/metrics.ts';
@@ -34,6 +37,9 @@ export type Sheds = (kind: Sheddable) => boolean;
 
 const LOOK_EVERY_MS = 1_000;
 const LOOKS = 5;
+/** A refusal so soon after one was taken back shows that this was too early. */
+const RELAPSE_LOOKS = 60;
+const GOOD_LOOKS_MAX = 60;
 
 export class Shedding {
   readonly #deps: SheddingDeps;
@@ -42,6 +48,10 @@ export class Shedding {
   #refused = 0;
   /** Looks on end that asked for a change; above zero for more refusals. */
   #trend = 0;
+  #looks = 0;
+  #tookBackAt = Number.NEGATIVE_INFINITY;
+  /** Good ones on end that take a kind back. */
+  #goodLooks = LOOKS;
 
   constructor(deps: SheddingDeps) {
     this.#deps = deps;
@@ -60,14 +70,24 @@ export class Shedding {
     const strain = readStrain();
     const isStrained = strain.loopLagMs > limits.loopLagMs || strain.heapShare > limits.heapShare;
     this.#trend = isStrained ? Math.max(0, this.#trend) + 1 : Math.min(0, this.#trend) - 1;
-    if (Math.abs(this.#trend) < LOOKS) return;
+    this.#looks += 1;
+    if (this.#trend < LOOKS && this.#trend > -this.#goodLooks) return;
     const refused = Math.min(KINDS.length, Math.max(0, this.#refused + Math.sign(this.#trend)));
     this.#trend = 0;
     if (refused === this.#refused) return;
+    if (refused > this.#refused) this.#refusesMore();
+    else this.#tookBackAt = this.#looks;
     log.warn(
-      { ...strain, refused: KINDS.slice(0, refused) },
+      { ...strain, refused: KINDS.slice(0, refused), takesBackAfterSeconds: this.#goodLooks },
       refused > this.#refused ? 'overloaded, refuses more' : 'refuses less',
     );
     this.#refused = refused;
+  }
+
+  #refusesMore(): void {
+    if (this.#looks - this.#tookBackAt <= RELAPSE_LOOKS) {
+      this.#goodLooks = Math.min(GOOD_LOOKS_MAX, this.#goodLooks * 2);
+      this.#tookBackAt = Number.NEGATIVE_INFINITY; // it was too early once, however many kinds are refused for it now
+    } else if (this.#refused === 0) this.#goodLooks = LOOKS;
   }
 }

@@ -47,6 +47,30 @@ test('[OV2] five good seconds take one kind back', () => {
   expect(after(5, LATE)).toBe('wake');
 });
 
+test('[OV2] each time that this was too early, it takes twice as many, up to a minute, until it was not', () => {
+  const { refused, after } = aShedding();
+  after(15, LATE);
+  for (const goodSeconds of [5, 10, 20, 40, 60, 60]) {
+    expect(after(goodSeconds - 1, CALM)).toBe('wake socket read');
+    expect(after(1, CALM)).toBe('wake socket');
+    expect(after(5, LATE)).toBe('wake socket read');
+  }
+  after(180, CALM);
+  expect(refused()).toBe('');
+  after(61, CALM);
+  after(15, LATE);
+  expect(after(5, CALM)).toBe('wake socket');
+});
+
+test('[OV2] that several kinds are refused again is one mistake', () => {
+  const { after } = aShedding();
+  after(15, LATE);
+  expect(after(15, CALM)).toBe('');
+  expect(after(15, LATE)).toBe('wake socket read');
+  expect(after(9, CALM)).toBe('wake socket read');
+  expect(after(1, CALM)).toBe('wake socket');
+});
+
 test('[OV3] seconds that come between begin the count anew; a figure at its limit is not above it', () => {
   const { after } = aShedding();
   for (let round = 0; round < 5; round += 1) {
