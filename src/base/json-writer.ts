@@ -46,3 +46,8 @@ export class JsonWriter {
     return this.#out.done();
   }
 }
+
+/** What was written, as a string. */
+export function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString();
+}

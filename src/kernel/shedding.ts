@@ -3,7 +3,8 @@
  * reads as well.
  *
  * It is strained when each of the last five seconds saw its event loop come late or its heap nearly full: then it refuses one kind more, and with five
- * more such seconds the next. Five good seconds take one kind back. One long pause, as of a process that was frozen, is one second.
+ * more such seconds the next. Five good seconds take one kind back. One long pause, as of a process that was frozen, is one second, and a bad second among
+ * good ones costs five of them.
  *
  * Who is refused comes back as soon as he may: what was strain a minute ago is strain again. So each time that a kind has to be refused within a minute
  * after one was taken back, the next is taken back after twice as many good seconds, up to a minute.
@@ -46,11 +47,13 @@ export class Shedding {
   readonly #stop: () => void;
   /** So many of KINDS are refused. */
   #refused = 0;
-  /** Looks on end that asked for a change; above zero for more refusals. */
-  #trend = 0;
+  /** Looks on end that saw strain. */
+  #strained = 0;
+  /** Good ones; each that saw strain takes as many back as would be a reason to refuse. */
+  #good = 0;
   #looks = 0;
   #tookBackAt = Number.NEGATIVE_INFINITY;
-  /** Good ones on end that take a kind back. */
+  /** Good ones that take a kind back. */
   #goodLooks = LOOKS;
 
   constructor(deps: SheddingDeps) {
@@ -69,19 +72,27 @@ export class Shedding {
     const { limits, readStrain, log } = this.#deps;
     const strain = readStrain();
     const isStrained = strain.loopLagMs > limits.loopLagMs || strain.heapShare > limits.heapShare;
-    this.#trend = isStrained ? Math.max(0, this.#trend) + 1 : Math.min(0, this.#trend) - 1;
     this.#looks += 1;
-    if (this.#trend < LOOKS && this.#trend > -this.#goodLooks) return;
-    const refused = Math.min(KINDS.length, Math.max(0, this.#refused + Math.sign(this.#trend)));
-    this.#trend = 0;
-    if (refused === this.#refused) return;
-    if (refused > this.#refused) this.#refusesMore();
-    else this.#tookBackAt = this.#looks;
-    log.warn(
-      { ...strain, refused: KINDS.slice(0, refused), takesBackAfterSeconds: this.#goodLooks },
-      refused > this.#refused ? 'overloaded, refuses more' : 'refuses less',
-    );
-    this.#refused = refused;
+    this.#strained = isStrained ? this.#strained + 1 : 0;
+    this.#good = isStrained ? Math.max(0, this.#good - LOOKS) : this.#good + 1;
+    if (this.#strained >= LOOKS && this.#refused < KINDS.length) {
+      this.#refusesMore();
+      log.warn({ ...strain, ...this.#state }, 'overloaded, refuses more');
+    } else if (this.#good >= this.#goodLooks && this.#refused > 0) {
+      this.#refuses(this.#refused - 1);
+      this.#tookBackAt = this.#looks;
+      log.warn({ ...strain, ...this.#state }, 'refuses less');
+    }
+  }
+
+  get #state(): { readonly refused: readonly Sheddable[]; readonly takesBackAfterSeconds: number } {
+    return { refused: KINDS.slice(0, this.#refused), takesBackAfterSeconds: this.#goodLooks };
+  }
+
+  #refuses(kinds: number): void {
+    this.#refused = kinds;
+    this.#strained = 0;
+    this.#good = 0;
   }
 
   #refusesMore(): void {
@@ -89,5 +100,6 @@ export class Shedding {
       this.#goodLooks = Math.min(GOOD_LOOKS_MAX, this.#goodLooks * 2);
       this.#tookBackAt = Number.NEGATIVE_INFINITY; // it was too early once, however many kinds are refused for it now
     } else if (this.#refused === 0) this.#goodLooks = LOOKS;
+    this.#refuses(this.#refused + 1);
   }
 }

@@ -6,11 +6,13 @@ import { Background, half } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Command, RoomState } from './shapes.ts';
-import { type BytesForm, type BytesWriter, keepBytes, keptBytes, LARGE_NODES, nameOf, writerOf } from './storage/kept-texts.ts';
+import { type BytesForm, type BytesWriter, keepBytes, keptBytes, nameOf, writerOf } from './storage/texts.ts';
 
+/** With fewer nodes it is made at once: less than half a millisecond. */
+const NODES_MIN = 1_000;
 const SLICE_MS = 1;
 const NODES_BETWEEN_LOOKS = 250;
-/** A room that changes faster than its document is written has it made in one turn. */
+/** One that changes faster than it is written is written in one turn. */
 const ATTEMPTS_MAX = 3;
 /** Documents that wait for their next slice. */
 const WAITING_MAX = 500;
@@ -23,7 +25,7 @@ export function formReadBy(command: Command): BytesForm | null {
 
 const LINES = { format: 'lines' } as const;
 
-/** `changed`: the room is of another version than what was written so far. */
+/** `changed`: Storage is not any more what was written so far. */
 type Progress = 'more' | 'done' | 'changed';
 
 export class DocumentsAhead {
@@ -41,7 +43,7 @@ export class DocumentsAhead {
   /** Resolves when the command may be decided; null: at once. Rejects with AppError WORKER_OVERLOADED when too many wait. */
   make(room: RoomState, command: Command): Promise<void> | null {
     const form = formReadBy(command);
-    if (form === null || room.storage.nodes.size < LARGE_NODES || keptBytes(room, form) !== null) return null;
+    if (form === null || room.storage.nodes.size < NODES_MIN || keptBytes(room.storage, form) !== null) return null;
     const making = this.#makingOf(room);
     const before = making.get(nameOf(form));
     if (before !== undefined) return before;
@@ -65,13 +67,14 @@ export class DocumentsAhead {
   }
 
   async #makeUnlessChanged(room: RoomState, form: BytesForm): Promise<Progress> {
-    const { version } = room;
+    const { storage } = room;
+    const { edits } = storage;
     let writer: BytesWriter | null = null;
     const step = (): Progress => {
-      if (room.version !== version) return 'changed';
-      writer ??= writerOf(room, form);
+      if (room.storage !== storage || storage.edits !== edits) return 'changed';
+      writer ??= writerOf(storage, form);
       if (!this.#slice(writer)) return 'more';
-      keepBytes(room, form, writer.done()); // in this turn: it may have changed by the next
+      keepBytes(storage, form, writer.done()); // in this turn: it may have changed by the next
       return 'done';
     };
     let state = await this.#inTurn(step);

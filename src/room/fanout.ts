@@ -27,6 +27,7 @@ import {
 import { awarenessFrame, joinAwareness } from '../protocol/yjs-frames.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import type { Audience, RoomState, Session } from './shapes.ts';
+import { charactersOf } from './storage/texts.ts';
 
 interface Waiting {
   /** Its place among all that wait. */
@@ -306,7 +307,7 @@ function yjsFrames(told: readonly Waiting[]): OutFrame[] {
 
 /** About how many bytes a message takes, where it may be many. */
 export function weightOf(message: ServerMessage): number {
-  if (message.type === 'storage.state') return message.chunks.reduce((bytes, { length }) => bytes + length, 0);
+  if (message.type === 'storage.state') return charactersOf(message.chunks);
   if (message.type === 'storage.ops') return message.json?.length ?? 0;
   return message.type === 'ydoc.state' ? message.update.length : 0;
 }

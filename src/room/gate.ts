@@ -4,6 +4,7 @@
  * It knows neither journal nor sockets. How much waits is counted, because an answer can be as large as the room.
  */
 import type { AppError } from '../base/errors.ts';
+import { SmallMap } from '../base/small.ts';
 
 export interface Gated {
   readonly release: () => void;
@@ -11,6 +12,8 @@ export interface Gated {
   readonly refuse?: (error: AppError) => void;
   /** About how much memory it holds. */
   readonly bytes?: number;
+  /** Whose memory that is, where several may wait with the same: it is counted once. */
+  readonly shared?: object | null;
 }
 
 /** Who asked, and waits. */
@@ -19,17 +22,21 @@ export interface Answer {
   readonly reject: (error: AppError) => void;
 }
 
-/** Of text and bytes; whatever else is answered is small. */
-export function bytesOfAnswer(value: unknown): number {
-  if (typeof value === 'string' || value instanceof Uint8Array) return value.length;
-  if (typeof value !== 'object' || value === null) return 0;
-  return 'lines' in value ? bytesOfAnswer(value.lines) : 0;
+/** What an answer holds: text, bytes, or lines of nodes, which others may wait with, too. Whatever else is answered is small. */
+export function heldBy(value: unknown): { readonly bytes: number; readonly shared: object | null } {
+  if (value instanceof Uint8Array) return { bytes: value.length, shared: value };
+  if (typeof value === 'string') return { bytes: value.length, shared: null };
+  return typeof value === 'object' && value !== null && 'lines' in value ? heldBy(value.lines) : NOTHING;
 }
+
+const NOTHING = { bytes: 0, shared: null };
 
 export class Gate {
   #durable: number;
   #waiting: { readonly version: number; readonly gated: Gated }[] = [];
   #bytes = 0;
+  /** How many wait with it. */
+  readonly #sharers = new SmallMap<object, number>();
 
   /** @param durable the version that is in the journal already */
   constructor(durable: number) {
@@ -55,7 +62,7 @@ export class Gate {
       return;
     }
     this.#waiting.push({ version, gated });
-    this.#bytes += gated.bytes ?? 0;
+    this.#hold(gated);
   }
 
   open(durable: number): void {
@@ -64,7 +71,7 @@ export class Gate {
     let count = 0;
     while (count < this.#waiting.length && this.#waiting[count]!.version <= durable) count += 1;
     for (const { gated } of this.#waiting.splice(0, count)) {
-      this.#bytes -= gated.bytes ?? 0;
+      this.#letGo(gated);
       gated.release();
     }
   }
@@ -74,13 +81,33 @@ export class Gate {
     const refused = this.#waiting.filter(({ gated }) => gated.refuse !== undefined);
     this.#waiting = this.#waiting.filter(({ gated }) => gated.refuse === undefined);
     for (const { gated } of refused) {
-      this.#bytes -= gated.bytes ?? 0;
+      this.#letGo(gated);
       gated.refuse?.(error);
     }
   }
 
   refuseAll(error: AppError): void {
-    this.#bytes = 0;
-    for (const { gated } of this.#waiting.splice(0)) gated.refuse?.(error);
+    for (const { gated } of this.#waiting.splice(0)) {
+      this.#letGo(gated);
+      gated.refuse?.(error);
+    }
+  }
+
+  #hold({ bytes = 0, shared = null }: Gated): void {
+    if (shared === null) {
+      this.#bytes += bytes;
+      return;
+    }
+    const sharers = this.#sharers.get(shared) ?? 0;
+    if (sharers === 0) this.#bytes += bytes;
+    this.#sharers.set(shared, sharers + 1);
+  }
+
+  #letGo({ bytes = 0, shared = null }: Gated): void {
+    const left = shared === null ? 0 : this.#sharers.get(shared)! - 1;
+    if (left === 0) this.#bytes -= bytes;
+    if (shared === null) return;
+    if (left > 0) this.#sharers.set(shared, left);
+    else this.#sharers.delete(shared);
   }
 }

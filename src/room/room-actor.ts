@@ -5,50 +5,26 @@
  * time; what gathers meanwhile is the next entry. A failed or fenced append drops the room: state that cannot be written down is not
  * state (design §4; invariants I1–I3 of reliability 2.0).
  */
-import type { Background } from '../base/background.ts';
-import type { Clock } from '../base/clock.ts';
 import { AppError, type ErrorCode } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
-import type { Metrics } from '../base/metrics.ts';
-import type { Log } from '../base/observe.ts';
 import type { Actor } from '../kernel/actor/actor.ts';
-import type { Ownership, Recall } from '../kernel/cluster/ownership.ts';
-import type { Journal } from '../kernel/persistence/journal.ts';
-import type { Snapshots } from '../kernel/persistence/snapshots.ts';
-import type { Beat } from './beat.ts';
+import type { Recall } from '../kernel/cluster/ownership.ts';
 import { hasLargeAnswer, isChange, isEphemeral, unheard } from './command-kinds.ts';
-import { type DocumentsAhead, formReadBy } from './documents-ahead.ts';
+import { formReadBy } from './documents-ahead.ts';
 import { Fanout, type Sending, weightOf } from './fanout.ts';
-import { type Answer, bytesOfAnswer, Gate, type Gated } from './gate.ts';
-import { HistoryKeeper, type KeepVersion } from './history-keeper.ts';
+import { type Answer, Gate, type Gated, heldBy } from './gate.ts';
+import { HistoryKeeper } from './history-keeper.ts';
 import { encodeRecord, type JournalRecord } from './journal-record.ts';
 import { Pending } from './pending.ts';
-import { GATED_BYTES_MAX, JOIN_ANEW, type RoomGround, type RoomPolicy, SETTLE_AFTER_MS } from './policy.ts';
+import { GATED_BYTES_MAX, JOIN_ANEW, type RoomGround, SETTLE_AFTER_MS } from './policy.ts';
 import { heedsTime } from './presence.ts';
-import type { SessionSink } from './remote-sessions.ts';
 import { decide } from './room.ts';
-import { RoomWatch, type RoomWatcher } from './room-watch.ts';
+import type { RoomActorDeps } from './room-actor-deps.ts';
+import { RoomWatch } from './room-watch.ts';
 import type { Command, Effect, RoomState, When } from './shapes.ts';
 import { SnapshotKeeper } from './snapshot-keeper.ts';
+import { letTextsGo } from './storage/texts.ts';
 import { Upkeep } from './upkeep.ts';
-
-export interface RoomActorDeps {
-  readonly clock: Clock;
-  readonly journal: Journal;
-  readonly snapshots: Snapshots;
-  readonly ownership: Ownership;
-  readonly sessions: SessionSink;
-  readonly keepVersion: KeepVersion;
-  readonly beat: Beat;
-  readonly background: Background;
-  readonly documents: DocumentsAhead;
-  /** Whether this worker's lease holds at this very moment; after a freeze the timers that say so may come late (reliability 2.c, "Reads"). */
-  readonly mayAnswer: () => boolean;
-  readonly log: Log;
-  readonly metrics?: Metrics;
-  readonly watcher?: RoomWatcher | undefined;
-  readonly policy: RoomPolicy;
-}
 
 type Loss = 'fenced' | 'claimed by another' | 'recalled' | 'append failed' | 'lease lapsed' | 'decision broke off';
 
@@ -113,8 +89,15 @@ export class RoomActor implements Actor<Command> {
   }
 
   act(command: Command): Promise<unknown> {
-    const ahead = this.#deps.documents.make(this.#room, command);
+    const ahead = this.#ahead(command);
     return ahead === null ? this.#answer(command) : ahead.then(() => this.#answer(command));
+  }
+
+  /** What is made before the decision; null when that can be at once. @throws AppError the refusal, which must not cost the work */
+  #ahead(command: Command): Promise<void> | null {
+    if (formReadBy(command) === null) return null;
+    this.#mustTake(command);
+    return this.#deps.documents.make(this.#room, command);
   }
 
   #answer(command: Command): Promise<unknown> {
@@ -141,6 +124,7 @@ export class RoomActor implements Actor<Command> {
 
   tick(nowMs: number): void {
     if (this.#isLost) return;
+    letTextsGo(this.#room.storage);
     if (heedsTime(this.#room)) this.tell({ type: 'clock.tick' });
     if (this.#mayWork) this.#upkeep.tick(nowMs);
   }
@@ -237,15 +221,20 @@ export class RoomActor implements Actor<Command> {
     return { stream: this.#ground.stream, epoch: this.#ground.epoch, version: this.#room.version };
   }
 
-  /** @throws AppError the refusal. After anything else that a change throws, memory and journal may differ: then memory goes. */
-  #decide(command: Command): Effect[] {
+  /** @throws AppError when the room cannot take it at the moment, whatever it says */
+  #mustTake(command: Command): void {
     const isTooLate = this.#isStopping && formReadBy(command) !== null; // it waited for its document
     if (this.#isLost || isTooLate) throw new AppError('ROOM_MOVED');
     if (!this.#deps.mayAnswer()) this.suspend(); // after a freeze, the timer that says so may come late
     if (this.#isSuspended && !isEphemeral(command)) throw new AppError('DATABASE_UNAVAILABLE');
-    const nowMs = this.#deps.clock.nowMs();
     if ((isChange(command) && this.isFull) || (hasLargeAnswer(command) && this.#gate.bytes > GATED_BYTES_MAX))
       throw new AppError('ROOM_OVERLOADED');
+  }
+
+  /** @throws AppError the refusal. After anything else that a change throws, memory and journal may differ: then memory goes. */
+  #decide(command: Command): Effect[] {
+    this.#mustTake(command);
+    const nowMs = this.#deps.clock.nowMs();
     if (command.type !== 'clock.tick') this.#lastBusyMs = nowMs;
     const { version } = this.#room;
     try {
@@ -287,8 +276,8 @@ export class RoomActor implements Actor<Command> {
           if (answer === null) break;
           hasReply = true;
           const { value } = effect;
-          const bytes = bytesOfAnswer(value);
-          this.#when(effect.when, version, { bytes, release: () => answer.resolve(value), refuse: answer.reject });
+          const { bytes, shared } = heldBy(value);
+          this.#when(effect.when, version, { bytes, shared, release: () => answer.resolve(value), refuse: answer.reject });
           break;
         }
         case 'keep':
@@ -313,7 +302,8 @@ export class RoomActor implements Actor<Command> {
 
   /** Apart: what its closure keeps would be made for each message. */
   #sendDurable(version: number, { to, message, decision, bytes }: Sending): void {
-    this.#when('durable', version, { bytes, release: () => this.#fanout.send(to, message, decision, bytes) });
+    const shared = message.type === 'storage.state' ? message.chunks : null;
+    this.#when('durable', version, { bytes, shared, release: () => this.#fanout.send(to, message, decision, bytes) });
   }
 
   #when(when: When, version: number, gated: Gated): void {

@@ -42,7 +42,6 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
     storage: emptyStorage(),
     schema: null,
     claim: { stream: 0, epoch: 0 },
-    texts: null,
     restIds: null,
     ydocs: new SmallMap(),
     hashes: new SmallMap(),

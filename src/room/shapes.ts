@@ -16,7 +16,6 @@ import type { JournalRecord } from './journal-record.ts';
 import type { RecentRequests } from './recent-requests.ts';
 import type { Recipient } from './recipient.ts';
 import type { Schema } from './schema/compile.ts';
-import type { KeptTexts } from './storage/kept-texts.ts';
 import type { PatchOperation } from './storage/patch.ts';
 import type { Storage } from './storage/tree.ts';
 import type { Ydoc } from './ydoc/ydoc.ts';
@@ -77,8 +76,6 @@ export interface RoomState {
   schema: AttachedSchema | null;
   /** The claim it lives under. */
   claim: { readonly stream: number; readonly epoch: number };
-  /** What was written of its Storage lately, and the version it is of. */
-  texts: KeptTexts | null;
   /** Ids for nodes that REST makes: one actor number per activation, taken when first needed. */
   restIds: RestIds | null;
   /** By guid; '' is the root document. */

@@ -71,6 +71,20 @@ test('[OV2] that several kinds are refused again is one mistake', () => {
   expect(after(1, CALM)).toBe('wake socket');
 });
 
+test('[OV2] a bad second among good ones costs five of them, not all', () => {
+  const { refused, after } = aShedding();
+  after(15, LATE);
+  for (const goodSeconds of [5, 10, 20, 40]) {
+    after(goodSeconds, CALM);
+    after(5, LATE);
+  }
+  for (let minute = 0; minute < 6; minute += 1) {
+    after(58, CALM);
+    after(1, LATE);
+  }
+  expect(refused()).toBe('');
+});
+
 test('[OV3] seconds that come between begin the count anew; a figure at its limit is not above it', () => {
   const { after } = aShedding();
   for (let round = 0; round < 5; round += 1) {

@@ -4,14 +4,18 @@ import { CRDT } from '../../src/protocol/storage-ops.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { emptyRoom } from '../../src/room/room.ts';
 import type { Command, RoomState } from '../../src/room/shapes.ts';
-import { bytesOf, keptBytes } from '../../src/room/storage/kept-texts.ts';
-import { insertNode } from '../../src/room/storage/tree.ts';
+import { type BytesForm, bytesOf, keptBytes } from '../../src/room/storage/texts.ts';
+import { insertNode, setPlain } from '../../src/room/storage/tree.ts';
+import { say } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
+import { nodesIn } from '../support/storage-documents.ts';
 
 const LSON = { type: 'storage.read', format: 'plain-lson', typeKey: 'liveblocksType' } as const;
 const PLAIN = { type: 'storage.read', format: 'json', typeKey: '' } as const;
 const NODES: Command = { type: 'storage.nodes' };
 const LINES = { format: 'lines' } as const;
+
+const kept = (room: RoomState, form: BytesForm) => keptBytes(room.storage, form);
 
 function aRoom(nodes: number): RoomState {
   const room = emptyRoom(asRoomId('room'), { from: 1, to: 1_001 });
@@ -62,8 +66,8 @@ test('[DO5] a large one is made a slice in each turn, one for all who ask, and i
   expect(done).toEqual(['one']);
   await turn();
   expect(done).toEqual(['one', 'other']);
-  expect(keptBytes(one, LSON)).toEqual(bytesOf({ ...one, texts: null }, LSON));
-  expect(keptBytes(other, LINES)).toEqual(bytesOf({ ...other, texts: null }, LINES));
+  expect(kept(one, LSON)).toEqual(bytesOf({ ...one.storage, texts: null }, LSON));
+  expect(kept(other, LINES)).toEqual(bytesOf({ ...other.storage, texts: null }, LINES));
 });
 
 test('[DO6] a room that changes meanwhile has its document begun anew', async () => {
@@ -73,14 +77,30 @@ test('[DO6] a room that changes meanwhile has its document begun anew', async ()
   await turn();
   await turn();
   add(room, 2_000);
-  room.version += 1;
   for (let turns = 0; turns < 8; turns += 1) await turn();
   await made;
-  expect(JSON.parse(Buffer.from(keptBytes(room, PLAIN)!).toString())).toMatchObject({
+  expect(JSON.parse(Buffer.from(kept(room, PLAIN)!).toString())).toMatchObject({
     'key 0': 0,
     'key 1099': 1099,
     'key 2000': 2000,
   });
+});
+
+test('[DO6] a change that is refused meanwhile leaves each node in it once', async () => {
+  const { documents, turn } = aWorker();
+  const room = aRoom(1_100);
+  const made = documents.make(room, NODES)!;
+  await turn();
+  const operations = [
+    { op: 'remove', path: '/key 1' },
+    { op: 'test', path: '/key 2', value: 'another' },
+  ] as const;
+  expect(() => say(room, { type: 'storage.patch', operations })).toThrow('Nothing was changed');
+  for (let turns = 0; turns < 9; turns += 1) await turn();
+  await made;
+  const ids = nodesIn(Buffer.from(kept(room, LINES)!).toString()).map(([id]) => id);
+  expect(ids).toHaveLength(1_101);
+  expect(new Set(ids).size).toBe(1_101);
 });
 
 test('[DO6] in one that always changes the read goes on without it', async () => {
@@ -89,14 +109,14 @@ test('[DO6] in one that always changes the read goes on without it', async () =>
   const made = documents.make(room, PLAIN)!;
   for (let turns = 0; turns < 12; turns += 1) {
     await turn();
-    room.version += 1;
+    setPlain(room.storage, room.storage.root, 'turn', turns);
   }
   await made;
-  expect(keptBytes(room, PLAIN)).toBeNull();
+  expect(kept(room, PLAIN)).toBeNull();
   const again = documents.make(room, PLAIN)!;
   for (let turns = 0; turns < 8; turns += 1) await turn();
   await again;
-  expect(keptBytes(room, PLAIN)).not.toBeNull();
+  expect(kept(room, PLAIN)).not.toBeNull();
 });
 
 test('[DO5] in two forms at once it is made once in each', async () => {
@@ -108,7 +128,7 @@ test('[DO5] in two forms at once it is made once in each', async () => {
   expect(documents.make(room, PLAIN)).toBe(made[1]);
   for (let turns = 0; turns < 10; turns += 1) await turn();
   await Promise.all(made);
-  expect([keptBytes(room, LSON), keptBytes(room, PLAIN)]).not.toContain(null);
+  expect([kept(room, LSON), kept(room, PLAIN)]).not.toContain(null);
 });
 
 test('[DO5] too many that wait are refused, and the next has its turn again', async () => {

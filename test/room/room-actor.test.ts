@@ -638,7 +638,7 @@ test('[DO6] a read that waits for its document is of the moment of its answer, a
   appends[0]!.answer('committed');
   expect(JSON.parse(Buffer.from((await answer) as Uint8Array).toString())).toMatchObject({ a: 7, 'key 999': 999 });
 
-  room.texts = null;
+  room.storage.texts = null;
   let release = (): void => undefined;
   lease.released = new Promise((resolve) => {
     release = resolve;

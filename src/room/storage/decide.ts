@@ -15,11 +15,11 @@ import { takeBackReplies } from '../schema/take-back.ts';
 import type { Command, Effect, RestIds, RoomState } from '../shapes.ts';
 import { type Applied, applyOps } from './apply.ts';
 import { documentText } from './document.ts';
-import { bytesOf, compactOf } from './kept-texts.ts';
 import { opsFromLson } from './lson.ts';
 import { withTexts } from './ops-text.ts';
 import { applyJsonPatch } from './patch.ts';
 import { noteReader } from './text-departures.ts';
+import { bytesOf, compactOf } from './texts.ts';
 import { atomically, emptyStorage, isEmptyStorage, type Storage } from './tree.ts';
 
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
@@ -56,7 +56,7 @@ export function decideStorageRefers({ storage }: RoomState, { fileIds }: Of<'sto
 }
 
 export function decideStorageRead(room: RoomState, form: Of<'storage.read'>): Effect[] {
-  return [reply(bytesOf(room, form))];
+  return [reply(bytesOf(room.storage, form))];
 }
 
 /** What filling an empty Storage with `root` is answered: it depends on nothing else, so it can be told again at any time. */
@@ -104,9 +104,8 @@ export function decideStoragePatch(room: RoomState, { operations }: Of<'storage.
 /** A fresh actor and all nodes, for a back end that edits Storage with the SDK's own data structures (protocol 8.4). */
 export function decideStorageNodes(room: RoomState): Effect[] {
   const effects: Effect[] = [];
-  const lines = bytesOf(room, { format: 'lines' }); // first: they are of the version before the number
   const actor = takeNumber(room, effects);
-  effects.push(reply({ actor, lines }));
+  effects.push(reply({ actor, lines: bytesOf(room.storage, { format: 'lines' }) }));
   return effects;
 }
 
@@ -165,7 +164,7 @@ function forward(forwards: OpsText, from: SessionId | null): Effect[] {
 }
 
 function stateOf(room: RoomState): ServerMessage {
-  return { type: 'storage.state', chunks: compactOf(room) };
+  return { type: 'storage.state', chunks: compactOf(room.storage) };
 }
 
 function tell(only: SessionId, message: ServerMessage): Effect {

@@ -5,7 +5,7 @@
  * They are written right from the nodes, because objects in between cost twice as much as the text; and a part at a time for whoever wants to, because one
  * of a hundred thousand nodes takes as long as a thousand changes.
  */
-import { JsonWriter } from '../../base/json-writer.ts';
+import { JsonWriter, textOf } from '../../base/json-writer.ts';
 import { CRDT } from '../../protocol/storage-ops.ts';
 import { itemsOf, type StorageNode } from './nodes.ts';
 import type { Storage } from './tree.ts';
@@ -38,19 +38,13 @@ const KIND_NAMES = {
 /** What most nodes take, a guess. */
 const BYTES_PER_NODE = 80;
 
-/** All of it at once, JSON in UTF-8. */
-export function documentBytes(storage: Storage, form: DocumentForm): Uint8Array {
+export function documentText(storage: Storage, form: DocumentForm): string {
   const writer = new DocumentWriter(storage, form);
   writer.write(Number.POSITIVE_INFINITY);
-  return writer.done();
+  return textOf(writer.done());
 }
 
-export function documentText(storage: Storage, form: DocumentForm): string {
-  const bytes = documentBytes(storage, form);
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
-}
-
-/** Writes one document. Between two parts the Storage must not change for good. */
+/** Writes one document. Between two parts the Storage must not change. */
 export class DocumentWriter {
   readonly #out: JsonWriter;
   /** What a node begins with to show its kind, and ends with. */

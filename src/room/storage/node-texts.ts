@@ -2,7 +2,7 @@
  * All nodes of Storage as text, each by itself: in full, a line each, for back ends and versions of the history (protocol 5.1, 7.2); compact, for clients
  * and snapshots (protocol 4.4). Written right from the nodes, as documents are.
  */
-import { JsonWriter } from '../../base/json-writer.ts';
+import { JsonWriter, textOf } from '../../base/json-writer.ts';
 import { CRDT } from '../../protocol/storage-ops.ts';
 import type { StorageNode } from './nodes.ts';
 import type { Storage } from './tree.ts';
@@ -13,7 +13,7 @@ const BYTES_PER_NODE = 80;
 /** Keeps any one JSON object that a client must hold at once small. */
 const NODES_PER_TEXT = 2_000;
 
-/** Writes a line `[id, SerializedCrdt]` for each node, the root first. Between two parts the Storage must not change for good. */
+/** Writes a line `[id, SerializedCrdt]` for each node, the root first. Between two parts the Storage must not change. */
 export class LinesWriter {
   readonly #out: JsonWriter;
   readonly #left: Iterator<StorageNode>;
@@ -52,10 +52,6 @@ export function compactTexts({ nodes }: Storage): string[] {
     texts.push(textOf(out.done()));
   }
   return texts;
-}
-
-function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString();
 }
 
 function writeLine(out: JsonWriter, node: StorageNode): void {

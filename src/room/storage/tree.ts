@@ -23,6 +23,7 @@ import { RecentIds } from './recent-ids.ts';
 import { type Departures, noDepartures } from './text-departures.ts';
 import { type AppliedUpdate, copyOfHistory, remember } from './text-history.ts';
 import { outlineOf } from './text-outline.ts';
+import type { StorageTexts } from './texts.ts';
 
 /** Deleted ids that are remembered, to notice when one comes back (protocol 6.2). A forgotten one may cost its client one stale key. */
 const DELETED_IDS_MAX = 10_000;
@@ -40,6 +41,10 @@ export interface Storage {
   readonly departures: Departures;
   /** How many nodes stand for a file, by the file's id. */
   readonly files: Map<string, number>;
+  /** Count of changes, and of those taken back: whoever reads it in parts sees by it that it has to begin anew. */
+  edits: number;
+  /** What was written of it since the last of them; null when nothing was, or nobody asked for a while. */
+  texts: StorageTexts | null;
   /** The changes made so far by what runs `atomically`; null when nobody will ask. */
   changes: Change[] | null;
 }
@@ -67,6 +72,8 @@ export function emptyStorage(): Storage {
     textOpIds,
     departures: noDepartures(),
     files: new SmallMap(),
+    edits: 0,
+    texts: null,
     changes: null,
   };
 }
@@ -90,12 +97,20 @@ export function atomically(storage: Storage, work: (changes: readonly Change[]) 
     verdict = work(changes);
   } finally {
     if (verdict === 'take back') while (changes.length > before) changes.pop()!.takeBack();
+    edited(storage);
     storage.changes = outer;
   }
 }
 
+/** What was written of it is of what it was. */
+function edited(storage: Storage): void {
+  storage.edits += 1;
+  storage.texts = null;
+}
+
 /** Adds a node at a place that is free. */
 export function insertNode(storage: Storage, place: Place, content: Content): void {
+  edited(storage);
   const node = newNode(place, content);
   addToTable(storage, node);
   attach(node);
@@ -123,6 +138,7 @@ function removeFromTable({ nodes, files }: Storage, node: StorageNode): void {
 
 /** Removes a node and all below it. A loop, so the depth of the tree does not matter. */
 export function removeSubtree(storage: Storage, top: StorageNode): void {
+  edited(storage);
   detach(top);
   const gone = [top];
   for (let at = 0; at < gone.length; at += 1) {
@@ -153,6 +169,7 @@ export function removeChildAt(storage: Storage, parent: ParentNode, key: string)
 
 /** Gives a node another key under the same parent; the key must be free. */
 export function moveNode(storage: Storage, node: StorageNode, key: string): void {
+  edited(storage);
   const before = node.key;
   rekey(node, key);
   storage.changes?.push({ slot: slotOf(node), takeBack: () => rekey(node, before) });
@@ -166,6 +183,7 @@ function rekey(node: StorageNode, key: string): void {
 
 /** Sets the plain value of a key, or removes it when `value` is undefined. */
 export function setPlain(storage: Storage, parent: ObjectNode, key: string, value: Json | undefined): void {
+  edited(storage);
   const before = parent.data.get(key);
   assign(parent, key, value);
   storage.changes?.push({ slot: { parent, key }, takeBack: () => assign(parent, key, before) });
@@ -188,6 +206,7 @@ export interface TextUpdate extends AppliedUpdate {
 }
 
 export function updateText(storage: Storage, text: TextNode, { data, ...update }: TextUpdate): void {
+  edited(storage);
   const { textOpIds } = storage;
   const { opId = null } = update;
   const outline = opId === null ? undefined : textOpIds.noteOf(opId);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { CRDT } from '../../../src/protocol/storage-ops.ts';
 import type { RoomState } from '../../../src/room/shapes.ts';
-import { bytesOf } from '../../../src/room/storage/kept-texts.ts';
+import { bytesOf, letTextsGo } from '../../../src/room/storage/texts.ts';
 import { insertNode } from '../../../src/room/storage/tree.ts';
 import { aRoom, id, say } from '../../support/a-room.ts';
 import { compactNodes, nodesIn, serializedNodes } from '../../support/storage-documents.ts';
@@ -24,7 +24,7 @@ function fetched(room: RoomState, name: string): readonly string[] {
 const nodesOf = (chunks: readonly string[]) => JSON.parse(`[${chunks.join(',')}]`);
 const change = (room: RoomState, title: string) =>
   say(room, { type: 'storage.change', from: id('bo'), ops: [updateObject(`2:${title}`, 'root', { title })] });
-const linesOf = (room: RoomState) => Buffer.from(bytesOf(room, { format: 'lines' })).toString();
+const linesOf = (room: RoomState) => Buffer.from(bytesOf(room.storage, { format: 'lines' })).toString();
 
 test('[DO7] who fetches a large Storage shares its text, until it changes', () => {
   const room = roomOf(4_001);
@@ -38,21 +38,56 @@ test('[DO7] who fetches a large Storage shares its text, until it changes', () =
   expect(nodesOf(first)[0]).toEqual(['root', {}]);
 });
 
+test('[DO7] a change that is refused costs the text, and one elsewhere in the room does not', () => {
+  const room = roomOf(2_500);
+  const first = fetched(room, 'ann');
+  room.version += 1;
+  expect(fetched(room, 'bo')).toBe(first);
+  const operations = [
+    { op: 'add', path: '/new', value: 1 },
+    { op: 'test', path: '/new', value: 2 },
+  ] as const;
+  expect(() => say(room, { type: 'storage.patch', operations })).toThrow();
+  expect(fetched(room, 'bo')).toEqual(first);
+  say(room, { type: 'storage.delete' });
+  expect(nodesOf(fetched(room, 'bo'))).toEqual([['root', {}]]);
+});
+
+test('[DO7] who asks for all nodes under a key shares them with the next', () => {
+  const room = roomOf(1_000);
+  const lines = ['a', 'b'].map((key) => {
+    const effects = say(room, { type: 'storage.nodes', request: { id: key, digest: key } });
+    const answer = effects.find((effect) => effect.type === 'reply')!;
+    return (answer.value as { lines: Uint8Array }).lines;
+  });
+  expect(lines[1]).toBe(lines[0]);
+});
+
+test('[DO7] what nobody asks for any more is let go', () => {
+  const room = roomOf(2_500);
+  const first = fetched(room, 'ann');
+  for (let second = 0; second < 30; second += 1) letTextsGo(room.storage);
+  expect(fetched(room, 'ann')).toBe(first);
+  for (let second = 0; second < 31; second += 1) letTextsGo(room.storage);
+  expect(room.storage.texts).toBeNull();
+  expect(nodesOf(fetched(room, 'ann'))).toEqual(nodesOf(first));
+});
+
 test('[DO7] the text of a small one is not kept', () => {
   const room = roomOf(999);
   expect(nodesOf(fetched(room, 'ann'))).toEqual(compactNodes(room.storage));
-  expect(room.texts).toBeNull();
+  expect(room.storage.texts).toBeNull();
 });
 
-test('[DO7] each form is kept beside the others, and all go with the version', () => {
+test('[DO7] each form is kept beside the others, and all go with the next change', () => {
   const room = roomOf(1_000);
   const forms = [{ format: 'json', typeKey: '' }, { format: 'plain-lson', typeKey: 'a' }, { format: 'lines' }] as const;
-  const written = forms.map((form) => bytesOf(room, form));
+  const written = forms.map((form) => bytesOf(room.storage, form));
   const compact = fetched(room, 'ann');
-  expect(forms.map((form, at) => bytesOf(room, form) === written[at])).toEqual([true, true, true]);
+  expect(forms.map((form, at) => bytesOf(room.storage, form) === written[at])).toEqual([true, true, true]);
   expect(nodesIn(linesOf(room))).toEqual(serializedNodes(room.storage));
   change(room, 'y');
-  expect(forms.map((form, at) => bytesOf(room, form) === written[at])).toEqual([false, false, false]);
+  expect(forms.map((form, at) => bytesOf(room.storage, form) === written[at])).toEqual([false, false, false]);
   expect(fetched(room, 'bo')).not.toBe(compact);
   expect(nodesIn(linesOf(room))[0]).toEqual(['root', { type: 0, data: { title: 'y' } }]);
 });
