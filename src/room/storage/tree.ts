@@ -96,8 +96,10 @@ export function atomically(storage: Storage, work: (changes: readonly Change[]) 
   try {
     verdict = work(changes);
   } finally {
-    if (verdict === 'take back') while (changes.length > before) changes.pop()!.takeBack();
-    edited(storage);
+    if (verdict === 'take back') {
+      while (changes.length > before) changes.pop()!.takeBack();
+      edited(storage);
+    }
     storage.changes = outer;
   }
 }
