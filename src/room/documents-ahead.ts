@@ -6,7 +6,7 @@ import { Background, half } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Command, RoomState } from './shapes.ts';
-import { type BytesForm, type BytesWriter, keepBytes, keptBytes, nameOf, writerOf } from './storage/texts.ts';
+import { type BytesForm, type BytesWriter, keepBytes, keptBytes, LINES, nameOf, writerOf } from './storage/texts.ts';
 
 /** With fewer nodes it is made at once: less than half a millisecond. */
 const NODES_MIN = 1_000;
@@ -22,8 +22,6 @@ export function formReadBy(command: Command): BytesForm | null {
   if (command.type === 'storage.read') return command;
   return command.type === 'storage.nodes' ? LINES : null;
 }
-
-const LINES = { format: 'lines' } as const;
 
 /** `changed`: Storage is not any more what was written so far. */
 type Progress = 'more' | 'done' | 'changed';

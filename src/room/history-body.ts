@@ -5,7 +5,7 @@
 import { pack, unpack } from '../base/binary.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomState } from './shapes.ts';
-import { LinesWriter } from './storage/node-texts.ts';
+import { bytesOf, LINES } from './storage/texts.ts';
 import { encodeYdoc } from './ydoc/ydoc.ts';
 
 const FORMAT = 1;
@@ -25,10 +25,8 @@ export interface VersionBody {
 
 /** The documents of the room as they are now. */
 export function encodeVersion(room: Pick<RoomState, 'storage' | 'ydocs'>): Uint8Array {
-  const lines = new LinesWriter(room.storage);
-  lines.write(Number.POSITIVE_INFINITY);
   const ydocs = [...room.ydocs].map(([guid, doc]) => [guid, encodeYdoc(doc)] as const);
-  return pack({ format: FORMAT, storage: lines.done(), ydocs } satisfies Stored);
+  return pack({ format: FORMAT, storage: bytesOf(room.storage, LINES), ydocs } satisfies Stored);
 }
 
 /** @throws AppError ROOM_UNREADABLE when this build cannot read it. */

@@ -19,7 +19,7 @@ import { opsFromLson } from './lson.ts';
 import { withTexts } from './ops-text.ts';
 import { applyJsonPatch } from './patch.ts';
 import { noteReader } from './text-departures.ts';
-import { bytesOf, compactOf } from './texts.ts';
+import { bytesOf, compactOf, LINES } from './texts.ts';
 import { atomically, emptyStorage, isEmptyStorage, type Storage } from './tree.ts';
 
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
@@ -105,7 +105,7 @@ export function decideStoragePatch(room: RoomState, { operations }: Of<'storage.
 export function decideStorageNodes(room: RoomState): Effect[] {
   const effects: Effect[] = [];
   const actor = takeNumber(room, effects);
-  effects.push(reply({ actor, lines: bytesOf(room.storage, { format: 'lines' }) }));
+  effects.push(reply({ actor, lines: bytesOf(room.storage, LINES) }));
   return effects;
 }
 

@@ -7,7 +7,10 @@ import { compactTexts, LinesWriter } from './node-texts.ts';
 import type { Storage } from './tree.ts';
 
 /** A document, or all nodes in full (`LinesWriter`). */
-export type BytesForm = DocumentForm | { readonly format: 'lines' };
+export type BytesForm = DocumentForm | typeof LINES;
+
+/** All nodes in full, a line each. */
+export const LINES = { format: 'lines' } as const;
 
 export interface StorageTexts {
   /** By the name of their form. */
@@ -57,7 +60,7 @@ export function bytesOf(storage: Storage, form: BytesForm): Uint8Array {
 
 /** All nodes for clients, as of now, kept or written. */
 export function compactOf(storage: Storage): readonly string[] {
-  if (storage.texts?.compact != null) return textsOf(storage).compact!;
+  if (storage.texts !== null && storage.texts.compact !== null) return textsOf(storage).compact!;
   const written = compactTexts(storage);
   if (charactersOf(written) >= SHARED_CHARACTERS) textsOf(storage).compact = written;
   return written;
