@@ -80,6 +80,8 @@ export const STORM = {
   warmConnections: 200,
   /** Connections that have been dialled and are not in their room yet. */
   dialsMax: 50,
+  /** After those who came and went before; a server closes their sockets in it. */
+  coolMs: 1_000,
 } as const;
 
 /** When memory stands still: a reading differs from the last by no more than this share. */

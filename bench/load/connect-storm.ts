@@ -1,7 +1,8 @@
 /**
- * Everybody comes at once, as after a restart.
+ * Everybody comes at once, as after another worker's restart.
  * Expected: three quarters of what a bare socket server takes in; a join answers from bytes that are there.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Case, type Outcome, type Trial, targetsFor } from '../case.ts';
 import { STORM } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
@@ -14,7 +15,7 @@ import { reachEverybody } from './idle.ts';
 import { eachOf, ManyRooms } from './many-rooms.ts';
 import { measureWhile, outcomeOf } from './window.ts';
 
-const { rooms, connections, warmConnections, dialsMax } = STORM;
+const { rooms, connections, warmConnections, dialsMax, coolMs } = STORM;
 const NAME = `${connections} connections, ${dialsMax} dialled at a time`;
 
 export const connectStorm: Case = {
@@ -31,8 +32,17 @@ export const connectStorm: Case = {
   ),
 };
 
+/** As many come and go again first, in rooms of their own: what is measured is no cold code, neither the server's nor the load's. */
+async function comeAndGo(trial: Trial): Promise<void> {
+  const before = await ManyRooms.make(trial, { rooms, clients: connections / rooms, senders: 1, called: 'before' });
+  await eachOf(connections, dialsMax, (index) => before.admit(index % rooms, Math.floor(index / rooms)));
+  before.leave();
+  await sleep(coolMs);
+}
+
 /** A connection is in when it has the document. Then somebody speaks in every room, so it is known that all are alive. */
 async function comeAtOnce(trial: Trial): Promise<Outcome> {
+  await comeAndGo(trial);
   const all = await ManyRooms.make(trial, { rooms, clients: (warmConnections + connections) / rooms, senders: 1 });
   const admit = (index: number): Promise<void> => all.admit(index % rooms, Math.floor(index / rooms));
   await eachOf(warmConnections, dialsMax, admit);

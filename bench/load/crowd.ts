@@ -17,7 +17,7 @@ export interface Entry {
   readonly isWelcome: (frame: Buffer) => boolean;
   /** Whether it is all that a client asked for on entering; when absent, the welcome is. */
   readonly isComplete?: (frame: Buffer) => boolean;
-  /** Gets every frame, the welcome included. */
+  /** Gets every frame, the welcome included. Who keeps one copies it. */
   readonly receive: (client: number, frame: Buffer) => void;
 }
 
@@ -69,7 +69,7 @@ export class Crowd {
     let isWaiting = true;
     return new Promise((resolve, reject) => {
       const hear = (frame: Buffer): void => {
-        if (this.welcomes[client] === undefined && isWelcome(frame)) this.welcomes[client] = frame;
+        if (this.welcomes[client] === undefined && isWelcome(frame)) this.welcomes[client] = Buffer.from(frame);
         if (isWaiting && isComplete(frame)) {
           isWaiting = false;
           resolve();
@@ -81,7 +81,7 @@ export class Crowd {
       line.socket.on('error', reject);
       line.socket.on('close', (code, reason) => {
         if (this.#isLeaving) return;
-        this.losses.push(`client ${client} was closed with ${code} ${String(reason)}`);
+        this.losses.push(`client ${client} was closed with ${code} ${reason}`);
         reject(new Error(this.losses.at(-1)));
       });
     });

@@ -217,7 +217,7 @@ class Seat {
   }
 
   say(frame: Buffer): void {
-    if (this.#line?.socket.readyState === 1) this.#line.say(frame);
+    if (this.#line?.socket.isOpen) this.#line.say(frame);
   }
 
   leave(): void {

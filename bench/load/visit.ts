@@ -49,7 +49,7 @@ async function typeAll(place: Place, { roomId, typed }: Work): Promise<Author> {
   const author = new Line(wayInto(place, 'yjs', roomId), { hear });
   const { socket } = author;
   try {
-    await within('the room to open', new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject)));
+    await within('the room to open', new Promise<void>((resolve, reject) => socket.once('open', resolve).once('error', reject)));
     let unpaused = 0;
     for (const update of typed.updates) {
       author.say(syncFrame(UPDATE, update));
@@ -93,13 +93,15 @@ export async function join(place: Place, roomId: string): Promise<Joined> {
   const startedAtMs = performance.now();
   let came: (joined: Joined) => void;
   const hear = (frame: Buffer): void => {
-    if (isStep(STEP_2, frame)) came({ update: updateIn(frame), ms: performance.now() - startedAtMs });
+    if (!isStep(STEP_2, frame)) return;
+    const ms = performance.now() - startedAtMs;
+    came({ update: updateIn(Buffer.from(frame)), ms });
   };
   const { socket } = new Line(way, { hello: ASK_FOR_ALL, hear });
   const whole = new Promise<Joined>((resolve, reject) => {
     came = resolve;
     socket.once('error', reject);
-    socket.once('close', (code, reason) => reject(new Error(`closed with ${code} ${String(reason)} before the document came`)));
+    socket.once('close', (code, reason) => reject(new Error(`closed with ${code} ${reason} before the document came`)));
   });
   try {
     return await within('the document', whole);

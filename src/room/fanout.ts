@@ -87,12 +87,29 @@ export class Fanout {
 
   /** Queues a message of about so many bytes; it leaves when this turn of the event loop ends, a cursor perhaps some ms later. */
   send(to: Audience, message: ServerMessage, decision: number, bytes = 0): void {
-    const at = this.#waiting?.length ?? 0;
+    const at = this.#waiting === null ? 0 : this.#waiting.at(-1)!.at + 1;
     this.#waiting = withOneMore(this.#waiting, { at, to, message, decision, text: null, bytes: null });
     this.#waitingBytes += bytes;
     if (this.#waitingBytes > TURN_BYTES_MAX || (message.type === 'ydoc.update' && this.#isCalm)) this.flush();
     else if (!isCursor(message) || this.#waiting.length >= WAITING_MAX) this.#flushSoon();
     else if (!this.#isPausing) this.#flushAndPause();
+  }
+
+  /**
+   * What waits for this session alone leaves now. Only for one that has just joined: there is nothing else that it would have to hear before, and what is
+   * sent in the turn in which its socket was opened leaves together with the handshake.
+   */
+  greet(id: SessionId): void {
+    const session = this.#deps.room.sessions.get(id);
+    if (this.#waiting === null || session === undefined || session.kind === 'rest') return;
+    const { kind } = session;
+    const own: Waiting[] = [];
+    const others: Waiting[] = [];
+    for (const one of this.#waiting) ('only' in one.to && one.to.only === id ? own : others).push(one);
+    this.#waiting = others.length === 0 ? null : others;
+    if (this.#waiting === null) this.#waitingBytes = 0;
+    const heard = own.filter(({ message }) => isReadBy(kind, message));
+    if (heard.length > 0) this.#deps.sessions.deliver([session], FRAMES_OF[kind](heard));
   }
 
   get #isCalm(): boolean {

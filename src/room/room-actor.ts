@@ -102,9 +102,10 @@ export class RoomActor implements Actor<Command> {
 
   #answer(command: Command): Promise<unknown> {
     const effects = this.#decide(command);
-    return new Promise((resolve, reject) =>
-      this.#perform(effects, { resolve, reject: (error) => reject(unheard(command, error)) }),
-    );
+    return new Promise((resolve, reject) => {
+      this.#perform(effects, { resolve, reject: (error) => reject(unheard(command, error)) });
+      if (command.type === 'session.join') this.#guarded(() => this.#fanout.greet(command.newcomer.id));
+    });
   }
 
   /** A refused message costs the session that sent it its socket, and nobody else anything; a session that is not known joins anew. */

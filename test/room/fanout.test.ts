@@ -224,3 +224,20 @@ test('[FO12] typing that comes alone leaves at once and takes along what waits; 
   clock.turn();
   expect(left()).toEqual([]);
 });
+
+test('[FO14] what a newcomer alone is to hear leaves with its join; what waits for others keeps its order, and leaves with its turn', () => {
+  const room = aRoom('ann');
+  const { fanout, turn, delivered } = fanoutOf(room);
+  const { decision } = room;
+  fanout.send({ allBut: null }, event(1), decision + 1); // decided before the join, as in FO2
+  join(room, newcomer('bob'));
+  fanout.send({ only: id('bob') }, event(2), room.decision);
+  fanout.send({ allBut: id('bob') }, event(3), room.decision);
+  fanout.send({ only: id('bob') }, { type: 'awareness', update: encodeAwareness([]) }, room.decision); // not for an SDK client
+  fanout.greet(id('bob'));
+  fanout.greet(id('nobody'));
+  expect(delivered.splice(0)).toEqual([{ to: ['bob'], frames: [{ data: `[${E(2)}]`, droppable: false }] }]);
+  fanout.send({ allBut: null }, event(4), room.decision + 1);
+  expect(turn()).toEqual({ ann: [`[${E(1)},${E(3)},${E(4)}]`], bob: [`[${E(4)}]`] });
+  expect(turn()).toEqual({});
+});

@@ -650,3 +650,12 @@ test('[DO6] a read that waits for its document is of the moment of its answer, a
   release();
   await stopping;
 });
+
+test('[FO14] what a newcomer alone is to hear leaves with its join', async () => {
+  const { actor, clock, sent } = withPeople(anActor());
+  const joined = actor.act({ type: 'session.join', newcomer: newcomer('cat') });
+  expect(sent.splice(0)).toEqual([expect.stringMatching(/^cat \{"type":104,/)]);
+  await joined;
+  clock.turn();
+  expect(sent).toEqual([expect.stringMatching(/^ann \[\{"type":101,/), expect.stringMatching(/^bob \[\{"type":101,/)]);
+});
