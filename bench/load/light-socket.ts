@@ -5,7 +5,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
-import { connect, type OnReadOpts, type Socket } from 'node:net';
+import { connect, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectOverTls } from 'node:tls';
 import { FrameReader } from './frame-reader.ts';
 
@@ -88,7 +88,8 @@ export class LightSocket extends EventEmitter<Events> {
       },
     };
     const options = { host, port, noDelay: true, onread };
-    this.#socket = isSecure ? connectOverTls({ ...options, servername: host }) : connect(options);
+    const name = isIP(host) === 0 ? { servername: host } : {}; // RFC 6066, section 3: an address is no name
+    this.#socket = isSecure ? connectOverTls({ ...options, ...name }) : connect(options);
     this.#socket.write(request);
     this.#socket.on('error', (error) => this.emit('error', error));
     this.#socket.on('close', () => {

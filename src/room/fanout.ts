@@ -87,12 +87,19 @@ export class Fanout {
 
   /** Queues a message of about so many bytes; it leaves when this turn of the event loop ends, a cursor perhaps some ms later. */
   send(to: Audience, message: ServerMessage, decision: number, bytes = 0): void {
+    if (!this.#isRead(message)) return;
     const at = this.#waiting === null ? 0 : this.#waiting.at(-1)!.at + 1;
     this.#waiting = withOneMore(this.#waiting, { at, to, message, decision, text: null, bytes: null });
     this.#waitingBytes += bytes;
     if (this.#waitingBytes > TURN_BYTES_MAX || (message.type === 'ydoc.update' && this.#isCalm)) this.flush();
     else if (!isCursor(message) || this.#waiting.length >= WAITING_MAX) this.#flushSoon();
     else if (!this.#isPausing) this.#flushAndPause();
+  }
+
+  /** Whether anybody is there of a kind that is told such messages. */
+  #isRead(message: ServerMessage): boolean {
+    const { headcount } = this.#deps.room;
+    return (headcount.sdk > 0 && isReadBy('sdk', message)) || (headcount.yjs > 0 && isReadBy('yjs', message));
   }
 
   /**
@@ -155,22 +162,25 @@ export class Fanout {
     const { sessions } = this.#deps.room;
     if ('only' in one.to) {
       const session = sessions.get(one.to.only);
-      if (session !== undefined && session.kind !== 'rest') this.#deliverOne(session.kind, [session], one);
+      if (session !== undefined && session.kind !== 'rest' && isReadBy(session.kind, one.message))
+        this.#deliverOne(session.kind, [session], one);
       return;
     }
+    const forSdk = isReadBy('sdk', one.message);
+    const forYjs = isReadBy('yjs', one.message);
     let sdk: Session[] | null = null;
     let yjs: Session[] | null = null;
     for (const session of sessions.values()) {
-      if (!hears(session, one)) continue;
+      const isRead = session.kind === 'sdk' ? forSdk : session.kind === 'yjs' && forYjs;
+      if (!isRead || !hears(session, one)) continue;
       if (session.kind === 'sdk') sdk = withOneMore(sdk, session);
-      else if (session.kind === 'yjs') yjs = withOneMore(yjs, session);
+      else yjs = withOneMore(yjs, session);
     }
     if (sdk !== null) this.#deliverOne('sdk', sdk, one);
     if (yjs !== null) this.#deliverOne('yjs', yjs, one);
   }
 
   #deliverOne(kind: ClientKind, sessions: readonly Session[], one: Waiting): void {
-    if (!isReadBy(kind, one.message)) return;
     this.#deps.sessions.deliver(sessions, withAnswers(FRAMES_OF[kind]([one]), 'only' in one.to ? [one] : NONE));
   }
 

@@ -39,6 +39,7 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
     decision: 0,
     numbers: { next: numbers.from, reservedTo: numbers.to, claimedTo: numbers.to },
     sessions: new Map(),
+    headcount: { sdk: 0, yjs: 0, rest: 0 },
     storage: emptyStorage(),
     schema: null,
     claim: { stream: 0, epoch: 0 },

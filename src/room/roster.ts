@@ -33,6 +33,16 @@ export function addSession(room: RoomState, newcomer: Newcomer, effects: Effect[
     hearer: null,
   };
   room.sessions.set(session.id, session);
+  room.headcount[kind] += 1;
+  return session;
+}
+
+/** Returns who that was; undefined when nobody was there under this id. */
+export function dropSession(room: RoomState, id: SessionId): Session | undefined {
+  const session = room.sessions.get(id);
+  if (session === undefined) return undefined;
+  room.sessions.delete(id);
+  room.headcount[session.kind] -= 1;
   return session;
 }
 

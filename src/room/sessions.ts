@@ -5,7 +5,7 @@ import type { JsonObject } from '../base/json.ts';
 import { SmallSet } from '../base/small.ts';
 import { allows, scopesOf } from '../protocol/permissions.ts';
 import { awarenessOfAll, forgetAwareness } from './awareness.ts';
-import { addSession, fullPresence, joined, usersBut } from './roster.ts';
+import { addSession, dropSession, fullPresence, joined, usersBut } from './roster.ts';
 import type { Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
 import { noteDeparture } from './storage/text-departures.ts';
 import { askForYdoc } from './ydoc/decide.ts';
@@ -58,9 +58,8 @@ export function decideDepart(room: RoomState, { workerName }: Depart): Effect[] 
 }
 
 export function removeSession(room: RoomState, sessionId: SessionId): Effect[] {
-  const session = room.sessions.get(sessionId);
+  const session = dropSession(room, sessionId);
   if (session === undefined) return [];
-  room.sessions.delete(sessionId);
   noteDeparture(room.storage.departures, session.actor);
   return [
     { type: 'send', to: { allBut: sessionId }, when: 'now', message: { type: 'user.left', actor: session.actor } },

@@ -70,7 +70,10 @@ export interface RoomState {
   /** Count of decisions since the room was loaded; orders messages against joins and subscriptions. */
   decision: number;
   readonly numbers: ActorNumbers;
+  /** Only `roster.ts` adds and takes away. */
   readonly sessions: Map<SessionId, Session>;
+  /** How many of them are of each kind: what one kind alone reads is made for nobody where there is none of it. */
+  readonly headcount: Record<SessionKind, number>;
   storage: Storage;
   /** What bounds the changes of Storage, if anything does. */
   schema: AttachedSchema | null;

@@ -198,6 +198,20 @@ test('[FO11] what nobody in a room can read is not encoded for them, and a kind 
   expect(all.filter((message) => isReadBy('yjs', message))).toEqual(all.filter((message) => encodeForYjs(message) !== null));
 });
 
+test('[FO11] what no kind of client that is here reads is not kept for the end of the turn; the kinds are counted as people come and go', () => {
+  const room = aRoom(newcomer('yan', { kind: 'yjs' }), newcomer('ida', { kind: 'rest' }));
+  const { fanout, turn } = fanoutOf(room);
+  fanout.send({ allBut: null }, event(1), 9);
+  join(room, newcomer('ann'));
+  expect(turn()).toEqual({}); // nor is she told, though it would have left after she came
+  fanout.send({ allBut: null }, event(2), 9);
+  expect(turn()).toEqual({ ann: [`[${E(2)}]`] });
+  expect(room.headcount).toEqual({ sdk: 1, yjs: 1, rest: 1 });
+  join(room, newcomer('ann')); // once more, after an answer that was lost
+  for (const name of ['yan', 'yan', 'nobody']) say(room, { type: 'session.leave', sessionId: id(name) });
+  expect(room.headcount).toEqual({ sdk: 1, yjs: 0, rest: 1 });
+});
+
 test('[FO12] typing that comes alone leaves at once and takes along what waits; in company, and right after something left, with its turn', () => {
   const room = aRoom('ann', 'bob');
   for (const name of ['ann', 'bob']) say(room, { type: 'ydoc.fetch', from: id(name), guid: '', vector: Uint8Array.of(0) });

@@ -125,6 +125,7 @@ function hashOf(room: RoomState, guid: string, doc: Ydoc): string {
 }
 
 function hasSdkFollower(room: RoomState, guid: string): boolean {
+  if (room.headcount.sdk === 0) return false;
   for (const session of room.sessions.values()) if (session.kind === 'sdk' && session.ydocs.has(guid)) return true;
   return false;
 }
