@@ -78,10 +78,14 @@ export class Crowd {
       };
       const line = new Line(this.#way, { hello, hear });
       this.#lines[client] = line;
-      line.socket.on('error', reject);
+      let failure = '';
+      line.socket.on('error', (error) => {
+        failure = `: ${error.message}`;
+        reject(error);
+      });
       line.socket.on('close', (code, reason) => {
         if (this.#isLeaving) return;
-        this.losses.push(`client ${client} was closed with ${code} ${reason}`);
+        this.losses.push(`client ${client} was closed with ${code} ${reason}${failure}`);
         reject(new Error(this.losses.at(-1)));
       });
     });

@@ -1,13 +1,16 @@
 /** What a server's bytes say as frames of WebSocket (RFC 6455, section 5), without extensions. Nothing here reads or writes a socket. */
 
 const FINAL = 0x80;
+const RESERVED = 0x70;
 const MASKED = 0x80;
 const OPCODE = 0x0f;
 const LENGTH = 0x7f;
 const LENGTH_OF_2_BYTES = 126;
 const LENGTH_OF_8_BYTES = 127;
-/** Opcodes from here on are control frames, which are never in pieces. */
+const CONTINUATION = 0x0;
+/** Opcodes from here on are control frames. */
 const CONTROL = 0x8;
+const CONTROL_BYTES_MAX = 125;
 
 export interface FrameHearer {
   /** A whole message, text or bytes. It may lie in memory that the next read overwrites: who keeps it copies it. */
@@ -22,14 +25,14 @@ export class FrameReader {
   #head: Buffer | null = null;
   /** A frame of which not all is there yet. */
   #open: { readonly first: number; readonly payload: Buffer; filled: number } | null = null;
-  /** The frames so far of a message that has several. */
-  #pieces: Buffer[] = [];
+  /** The frames so far of a message that has several; null when none is under way. */
+  #pieces: Buffer[] | null = null;
 
   constructor(hearer: FrameHearer) {
     this.#hearer = hearer;
   }
 
-  /** Reads on. @throws an Error where this is not what a server may say. */
+  /** Reads on. @throws an Error where this is not what a server may say, and whatever the hearer throws. */
   read(chunk: Buffer): void {
     const bytes = this.#head === null ? chunk : Buffer.concat([this.#head, chunk]);
     this.#head = null;
@@ -70,15 +73,25 @@ export class FrameReader {
   #take(first: number, payload: Buffer, memory: 'passing' | 'lasting'): void {
     const isFinal = (first & FINAL) !== 0;
     const opcode = first & OPCODE;
-    if (opcode >= CONTROL) this.#hearer.control(opcode, payload);
-    else if (isFinal && this.#pieces.length === 0) this.#hearer.message(payload);
-    else {
-      this.#pieces.push(memory === 'passing' ? Buffer.from(payload) : payload);
-      if (!isFinal) return;
-      const whole = Buffer.concat(this.#pieces);
-      this.#pieces = [];
-      this.#hearer.message(whole);
+    if ((first & RESERVED) !== 0) throw new Error('the server sent a frame of an extension');
+    if (opcode >= CONTROL) {
+      if (!isFinal || payload.length > CONTROL_BYTES_MAX)
+        throw new Error('the server sent a control frame in pieces, or a long one');
+      this.#hearer.control(opcode, payload);
+      return;
     }
+    if ((opcode === CONTINUATION) !== (this.#pieces !== null))
+      throw new Error('the server sent a piece of a message out of place');
+    if (isFinal && this.#pieces === null) {
+      this.#hearer.message(payload);
+      return;
+    }
+    this.#pieces ??= [];
+    this.#pieces.push(memory === 'passing' ? Buffer.from(payload) : payload);
+    if (!isFinal) return;
+    const whole = Buffer.concat(this.#pieces);
+    this.#pieces = null;
+    this.#hearer.message(whole);
   }
 }
 

@@ -24,13 +24,16 @@ const CLOSE = 0x8;
 const PING = 0x9;
 const PONG = 0xa;
 const MASKED = 0x80;
-/** Of zeros: masking hides what a page in a browser says from proxies on its way, and changes nothing here. */
+/** Of zeros: masking hides what a page in a browser says from proxies on its way. A server that looks at the mask saves an exclusive or. */
 const MASK_BYTES = 4;
 const HANDSHAKE_BYTES_MAX = 16 * 1024;
 const ENDED_WITHOUT_A_WORD = 1006;
 
 /** Where all sockets of this process read into, one after the other: each looks at what has come before the next one reads. */
 const READ = Buffer.allocUnsafeSlow(256 * 1024);
+
+/** What went wrong here, and is not the server's doing. */
+class OwnFault extends Error {}
 
 /** How a door is dialled. */
 export interface Dial {
@@ -79,7 +82,10 @@ export class LightSocket extends EventEmitter<Events> {
   /** Dials. `hear` gets every message; it lies in memory that is used again, so who keeps one copies it. */
   constructor({ host, port, isSecure, request }: Dial, hear: (message: Buffer) => void) {
     super();
-    this.#frames = new FrameReader({ message: hear, control: (opcode, payload) => this.#control(opcode, payload) });
+    this.#frames = new FrameReader({
+      message: (message) => this.#tell(() => hear(message)),
+      control: (opcode, payload) => this.#tell(() => this.#control(opcode, payload)),
+    });
     const onread: OnReadOpts = {
       buffer: READ,
       callback: (count) => {
@@ -135,8 +141,19 @@ export class LightSocket extends EventEmitter<Events> {
       if (this.#state === 'open') this.#frames.read(bytes);
       else this.#handshake(bytes);
     } catch (error) {
+      if (error instanceof OwnFault) throw error.cause;
       this.#state = 'over';
       this.#socket.destroy(error as Error);
+    }
+  }
+
+  /** Nothing is told that came behind the end. */
+  #tell(what: () => void): void {
+    if (this.#state !== 'open') return;
+    try {
+      what();
+    } catch (cause) {
+      throw new OwnFault('whoever listens failed', { cause });
     }
   }
 
@@ -152,8 +169,8 @@ export class LightSocket extends EventEmitter<Events> {
     const rest = this.#answer.subarray(end + 4);
     this.#answer = Buffer.alloc(0);
     this.#state = 'open';
-    this.emit('open');
-    if (rest.length > 0) this.#frames.read(rest);
+    this.#tell(() => void this.emit('open'));
+    if (rest.length > 0) this.#frames.read(rest); // what is there already of what the server says first
   }
 
   #control(opcode: number, payload: Buffer): void {
@@ -168,6 +185,7 @@ export class LightSocket extends EventEmitter<Events> {
   }
 
   #send(opcode: number, payload: Buffer): void {
+    if (this.#state === 'dialling') throw new Error('the socket is not open yet');
     if (this.#state === 'over') return;
     const { length } = payload;
     const lengthBytes = length < 126 ? 0 : length < 65_536 ? 2 : 8;

@@ -25,7 +25,7 @@ import {
   standsAlone,
 } from '../protocol/server-messages.ts';
 import { awarenessFrame, joinAwareness } from '../protocol/yjs-frames.ts';
-import type { SessionSink } from './remote-sessions.ts';
+import type { LocalSessions } from './remote-sessions.ts';
 import type { Audience, RoomState, Session } from './shapes.ts';
 import { charactersOf } from './storage/texts.ts';
 
@@ -53,7 +53,7 @@ const WAITING_MAX = 1_000;
 
 export interface FanoutDeps {
   readonly room: RoomState;
-  readonly sessions: Pick<SessionSink, 'deliver'>;
+  readonly sessions: Pick<LocalSessions, 'deliver' | 'has'>;
   readonly clock: Pick<Clock, 'soon' | 'after' | 'monotonicMs'>;
   /** Runs what has nobody to throw at. */
   readonly guarded: (task: () => void) => void;
@@ -103,20 +103,20 @@ export class Fanout {
   }
 
   /**
-   * What waits for this session alone leaves now. Only for one that has just joined: there is nothing else that it would have to hear before, and what is
-   * sent in the turn in which its socket was opened leaves together with the handshake.
+   * What waits for this session alone, which has just joined, leaves now: in the turn in which its socket was opened it leaves together with the
+   * handshake. Not where the socket is on another worker: there it would come before the answer to the join, and what the client says to it too early.
    */
   greet(id: SessionId): void {
-    const session = this.#deps.room.sessions.get(id);
-    if (this.#waiting === null || session === undefined || session.kind === 'rest') return;
-    const { kind } = session;
+    const { sessions, room } = this.#deps;
+    const session = room.sessions.get(id);
+    if (this.#waiting === null || session === undefined || session.kind === 'rest' || !sessions.has(id)) return;
+    const { kind, joinedAt } = session;
     const own: Waiting[] = [];
-    const others: Waiting[] = [];
-    for (const one of this.#waiting) ('only' in one.to && one.to.only === id ? own : others).push(one);
-    this.#waiting = others.length === 0 ? null : others;
-    if (this.#waiting === null) this.#waitingBytes = 0;
+    for (const one of takenSince(this.#waiting, joinedAt))
+      ('only' in one.to && one.to.only === id ? own : this.#waiting).push(one);
+    if (this.#waiting.length === 0) this.#waiting = null;
     const heard = own.filter(({ message }) => isReadBy(kind, message));
-    if (heard.length > 0) this.#deps.sessions.deliver([session], FRAMES_OF[kind](heard));
+    if (heard.length > 0) sessions.deliver([session], FRAMES_OF[kind](heard));
   }
 
   get #isCalm(): boolean {
@@ -192,6 +192,13 @@ export class Fanout {
 }
 
 const NONE: readonly Waiting[] = [];
+
+/** Takes away what was added last, back to the first of this decision: in a storm of joins much waits, and little of it is of one of them. */
+function takenSince(waiting: Waiting[], decision: number): Waiting[] {
+  let from = waiting.length;
+  while (from > 0 && waiting[from - 1]!.decision >= decision) from -= 1;
+  return waiting.splice(from);
+}
 
 /** Ops and refusals come back to their sender with the ids of the ops: the worker that has the socket keeps what is still to come. */
 function withAnswers(frames: OutFrame[], own: readonly Waiting[]): OutFrame[] {

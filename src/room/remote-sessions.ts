@@ -28,6 +28,7 @@ const LOSE = 'session.lose';
 const GONE = 'session.gone';
 
 export interface LocalSessions extends SessionSink {
+  /** Whether its socket is on this worker. */
   has(session: SessionId): boolean;
 }
 

@@ -10,7 +10,7 @@ import type { Beat } from './beat.ts';
 import type { DocumentsAhead } from './documents-ahead.ts';
 import type { KeepVersion } from './history-keeper.ts';
 import type { RoomPolicy } from './policy.ts';
-import type { SessionSink } from './remote-sessions.ts';
+import type { LocalSessions } from './remote-sessions.ts';
 import type { RoomWatcher } from './room-watch.ts';
 
 export interface RoomActorDeps {
@@ -18,7 +18,7 @@ export interface RoomActorDeps {
   readonly journal: Journal;
   readonly snapshots: Snapshots;
   readonly ownership: Ownership;
-  readonly sessions: SessionSink;
+  readonly sessions: LocalSessions;
   readonly keepVersion: KeepVersion;
   readonly beat: Beat;
   readonly background: Background;

@@ -57,6 +57,14 @@ test.each([1, 2, 3, 7, 64, 1_000, 100_000])('[LO5] frames are read in pieces of 
   ]);
 });
 
-test('[LO5] a server that masks is not heard', () => {
-  expect(() => heardIn(Buffer.from([0x81, 0x80, 0, 0, 0, 0]), 6)).toThrow('masked');
+test.each([
+  ['a mask', Buffer.from([0x81, 0x80, 0, 0, 0, 0]), 'masked'],
+  ['an extension', frame(0xc1, 'x'), 'extension'],
+  ['a continuation of nothing', frame(0x80, 'x'), 'out of place'],
+  ['a message within another', Buffer.concat([frame(0x01, 'x'), frame(0x81, 'y')]), 'out of place'],
+  ['a beginning within another', Buffer.concat([frame(0x01, ''), frame(0x01, 'y')]), 'out of place'],
+  ['a ping in pieces', frame(0x09, 'x'), 'control'],
+  ['a long ping', frame(0x89, 'x'.repeat(126)), 'control'],
+])('[LO7] a server that sends %s breaks the rules', (_, bytes, error) => {
+  expect(() => heardIn(bytes, 1_000)).toThrow(error);
 });

@@ -17,7 +17,7 @@ function dialled(url: string) {
   const heard: string[] = [];
   const socket = new LightSocket(dialOf(url), (message) => void heard.push(String(message)));
   onTestFinished(() => socket.terminate());
-  const closed = once(socket, 'close').catch(() => []); // after an error, which `failed` is about
+  const closed = new Promise<[number, string]>((resolve) => socket.once('close', (code, reason) => resolve([code, reason])));
   const failed = new Promise<Error>((resolve) => socket.on('error', resolve));
   return { socket, heard, closed, failed };
 }
@@ -60,13 +60,42 @@ test('[LO5] it hears frames of any length and messages in pieces, answers a ping
 });
 
 test('[LO5] it says with which code and why the server closed, answers the close, and hears nothing more', async () => {
-  const { socket, closed, peer } = await connected();
+  const { socket, heard, closed, peer } = await connected();
   const seen = once(peer, 'close');
   expect(socket.isOpen).toBe(true);
+  const wire = (peer as unknown as { _socket: Socket })._socket;
+  wire.cork();
   peer.close(4005, 'the room is full');
+  wire.write(Buffer.from([0x81, 1, 0x78])); // a message behind the close, in one piece with it
+  wire.uncork();
   expect(await closed).toEqual([4005, 'the room is full']);
   expect((await seen)[0]).toBe(4005);
   expect(socket.isOpen).toBe(false);
+  expect(heard).toEqual([]);
+});
+
+test('[LO7] what fails in who listens is thrown to the process, and the socket is not closed for it', async () => {
+  const { url, server } = await aServer();
+  server.on('connection', (peer) => peer.send('hear this'));
+  const uncaught = process.listeners('uncaughtException');
+  process.removeAllListeners('uncaughtException');
+  onTestFinished(() => {
+    process.removeAllListeners('uncaughtException');
+    for (const listener of uncaught) process.on('uncaughtException', listener);
+  });
+  const thrown = once(process, 'uncaughtException');
+  const socket = new LightSocket(dialOf(url), () => {
+    throw new Error('a mistake of the load');
+  });
+  onTestFinished(() => socket.terminate());
+  expect((await thrown)[0]).toMatchObject({ message: 'a mistake of the load' });
+  expect(socket.isOpen).toBe(true);
+});
+
+test('[LO6] before it is open nothing is said', async () => {
+  const { url } = await aServer();
+  const { socket } = dialled(url);
+  expect(() => socket.sendText(Buffer.from('a'))).toThrow('not open yet');
 });
 
 test('[LO5] a server that ends without a word is 1006', async () => {
@@ -103,7 +132,7 @@ test.each([
 ])('[LO7] a server that says %o is an error', async (said, error) => {
   const { failed, closed } = dialled(await answering((socket) => void socket.write(said)));
   expect((await failed).message).toBe(error);
-  await closed;
+  expect(await closed).toEqual([1006, '']);
 });
 
 test('[LO7] a server that hangs up instead of an answer, or is not there, is an error', async () => {

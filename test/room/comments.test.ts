@@ -26,7 +26,10 @@ test('[CM60] what happens to a thread is told to those in the room who may read 
     room,
     clock,
     guarded: (task) => task(),
-    sessions: { deliver: (sessions, frames) => void (frames.length > 0 && heard.push(...sessions.map(({ id }) => id))) },
+    sessions: {
+      has: () => true,
+      deliver: (sessions, frames) => void (frames.length > 0 && heard.push(...sessions.map(({ id }) => id))),
+    },
   });
   const hearers = (visibility: 'public' | 'private'): string[] => {
     const effects = say(room, tell(visibility));

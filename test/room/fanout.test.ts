@@ -14,7 +14,10 @@ function fanoutOf(room: RoomState) {
     room,
     clock,
     guarded: (task) => task(),
-    sessions: { deliver: (to, frames) => void delivered.push({ to: to.map(({ id }) => id), frames }) },
+    sessions: {
+      has: (session) => session !== 'remote',
+      deliver: (to, frames) => void delivered.push({ to: to.map(({ id }) => id), frames }),
+    },
   });
   /** What each session got since the last call, as texts. */
   const turn = (): Record<string, string[]> => {
@@ -254,4 +257,14 @@ test('[FO14] what a newcomer alone is to hear leaves with its join; what waits f
   fanout.send({ allBut: null }, event(4), room.decision + 1);
   expect(turn()).toEqual({ ann: [`[${E(1)},${E(3)},${E(4)}]`], bob: [`[${E(4)}]`] });
   expect(turn()).toEqual({});
+});
+
+test('[FO14] where the socket is on another worker it leaves with its turn, behind the answer to the join', () => {
+  const room = aRoom('ann');
+  const { fanout, turn, delivered } = fanoutOf(room);
+  join(room, newcomer('remote'));
+  fanout.send({ only: id('remote') }, event(1), room.decision);
+  fanout.greet(id('remote'));
+  expect(delivered).toEqual([]);
+  expect(turn()).toEqual({ remote: [`[${E(1)}]`] });
 });

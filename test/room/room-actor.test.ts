@@ -67,6 +67,7 @@ function anActor(policy: Partial<RoomPolicy> = {}, watcher?: RoomWatcher) {
         },
       },
       sessions: {
+        has: () => true,
         deliver: (to, frames) => void sent.push(...to.flatMap(({ id }) => frames.map(({ data }) => `${id} ${data}`))),
         closeSessions: (to, refusal) => void (to.length > 0 && closed.push({ to, code: refusal.code })),
         loseSessions: (to) => void (to.length > 0 && closed.push({ to, code: 'joins anew' })),

@@ -1,4 +1,5 @@
 /** A room and its people, for tests of decisions: no sockets, no journal, no clock but the numbers given. */
+import { isDeepStrictEqual } from 'node:util';
 import { asRoomId, asSessionId, type SessionId } from '../../src/base/ids.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { FULL_ACCESS, type Permissions } from '../../src/protocol/permissions.ts';
@@ -21,11 +22,21 @@ export function aRoom(...people: (string | Newcomer)[]): RoomState {
 }
 
 export function join(room: RoomState, person: Newcomer): Effect[] {
-  return decide(room, { type: 'session.join', newcomer: person }, at(0));
+  return say(room, { type: 'session.join', newcomer: person });
 }
 
 export function say(room: RoomState, command: Command, nowMs = 0): Effect[] {
-  return decide(room, command, at(nowMs));
+  const effects = decide(room, command, at(nowMs));
+  checkHeadcount(room);
+  return effects;
+}
+
+/** @throws an Error when the count by kind is not that of those who are there. */
+function checkHeadcount({ sessions, headcount }: RoomState): void {
+  const counted = { sdk: 0, yjs: 0, rest: 0 };
+  for (const { kind } of sessions.values()) counted[kind] += 1;
+  if (!isDeepStrictEqual(counted, headcount))
+    throw new Error(`the headcount is ${JSON.stringify(headcount)} of ${JSON.stringify(counted)}`);
 }
 
 export const id = (name: string): SessionId => asSessionId(name);
