@@ -77,6 +77,7 @@ async function ownServer(settings: Readonly<Record<string, string>>): Promise<Te
     SECRET_KEY: own.secretKey,
     PUBLIC_KEY: own.publicKey,
     STORAGE_TYPE_KEY: 'liveblocksType',
+    SHED_LAG_MS: '60000', // it shares its event loop with the clients, and its machine with whatever else is tested: what is late there is no overload
     DATABASE_URL: database,
     ...clusterOnly,
     ...settings,
