@@ -4,7 +4,6 @@ const FINAL = 0x80;
 const RESERVED = 0x70;
 const MASKED = 0x80;
 const OPCODE = 0x0f;
-const LENGTH = 0x7f;
 const LENGTH_OF_2_BYTES = 126;
 const LENGTH_OF_8_BYTES = 127;
 const CONTINUATION = 0x0;
@@ -47,7 +46,7 @@ export class FrameReader {
         this.#head = Buffer.from(bytes.subarray(at));
         return;
       }
-      const length = lengthBytes === 0 ? short & LENGTH : lengthIn(bytes, lengthAt, lengthBytes);
+      const length = lengthBytes === 0 ? short : lengthIn(bytes, lengthAt, lengthBytes);
       const first = bytes[at]!;
       at = from + length;
       if (at <= bytes.length) this.#take(first, bytes.subarray(from, at), 'passing');
