@@ -31,7 +31,7 @@ export class JsonWriter {
   }
 
   /** `"name":value,"name":value` */
-  members(members: ReadonlyMap<string, Json>): void {
+  members(members: Iterable<readonly [name: string, value: Json]>): void {
     let isFirst = true;
     for (const [name, value] of members) {
       if (!isFirst) this.#out.write(',');

@@ -6,6 +6,7 @@
  */
 import { CRDT } from '../../protocol/storage-ops.ts';
 import { isParent, type ParentNode, type StorageNode } from '../storage/nodes.ts';
+import { plainEntries, plainValue } from '../storage/plain-values.ts';
 import type { Slot, Storage } from '../storage/tree.ts';
 import type { ObjectType, Schema, ValueType } from './compile.ts';
 import { type Fault, faultIn, type Mismatch, mismatchAt } from './mismatch.ts';
@@ -55,7 +56,7 @@ function slotMismatch(place: Place): Mismatch | null {
   const child = parent.children.get(key);
   if (child !== undefined) return childMismatch(child, place);
   if (parent.type !== CRDT.OBJECT || !('object' in inside)) return null; // an item or entry may always go
-  const value = parent.data.get(key);
+  const value = plainValue(parent.data, key);
   const type = typeAt(inside, key);
   if (value !== undefined) return found(place, type === undefined ? { problem: 'not known' } : plainFault(value, type));
   return inside.object.fields.get(key)?.isOptional === false ? found(place, { problem: 'not optional' }) : null;
@@ -88,8 +89,8 @@ function contentFault(node: ParentNode, inside: Inside): Fault | null {
   if (node.type !== CRDT.OBJECT || !('object' in inside)) return null;
   const { name, fields, required } = inside.object;
   for (const key of required)
-    if (!node.data.has(key) && !node.children.has(key)) return faultIn(name, key, { problem: 'missing' });
-  for (const [key, value] of node.data) {
+    if (plainValue(node.data, key) === undefined && !node.children.has(key)) return faultIn(name, key, { problem: 'missing' });
+  for (const [key, value] of plainEntries(node.data)) {
     const type = fields.get(key)?.type;
     const fault = type === undefined ? ({ problem: 'not known' } as const) : plainFault(value, type);
     if (fault !== null) return faultIn(name, key, fault);

@@ -9,6 +9,7 @@
 import { CRDT, OP, type Op } from '../../protocol/storage-ops.ts';
 import type { ObjectNode } from '../storage/nodes.ts';
 import type { Slot, Storage } from '../storage/tree.ts';
+import { opThatSays } from '../storage/verdict.ts';
 
 /** @param changed where the ops had changed Storage, before that was taken back */
 export function takeBackReplies(
@@ -24,15 +25,10 @@ export function takeBackReplies(
     if (storage.nodes.get(parent.id) !== parent) continue; // it was new itself
     if (parent.type !== CRDT.OBJECT || parent.children.has(key)) return { replies, needsState: true };
     const fixesOfParent = fixes.get(parent) ?? new Map<string, Op>();
-    fixes.set(parent, fixesOfParent.set(key, fixOf(parent, key)));
+    fixes.set(parent, fixesOfParent.set(key, opThatSays(parent, key)));
   }
   for (const fixesOfParent of fixes.values()) for (const fix of fixesOfParent.values()) replies.push(fix);
   return { replies, needsState: false };
-}
-
-function fixOf({ id, data }: ObjectNode, key: string): Op {
-  const value = data.get(key);
-  return value === undefined ? { type: OP.DELETE_OBJECT_KEY, id, key } : { type: OP.UPDATE_OBJECT, id, data: { [key]: value } };
 }
 
 /** Of an edit of a text nothing is left; the client then takes the text from its snapshot (protocol 6.3). */

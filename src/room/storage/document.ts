@@ -8,6 +8,7 @@
 import { JsonWriter, textOf } from '../../base/json-writer.ts';
 import { CRDT } from '../../protocol/storage-ops.ts';
 import { itemsOf, type StorageNode } from './nodes.ts';
+import { isWithoutValues, plainEntries } from './plain-values.ts';
 import type { Storage } from './tree.ts';
 
 export interface DocumentForm {
@@ -104,9 +105,9 @@ export class DocumentWriter {
     switch (node.type) {
       case CRDT.OBJECT:
         this.#out.raw('{');
-        this.#out.members(node.data);
+        this.#out.members(plainEntries(node.data));
         this.#beginChildren([...node.children.keys()], [...node.children.values()], {
-          isFirst: node.data.size === 0,
+          isFirst: isWithoutValues(node.data),
           end: `}${this.#tail}`,
         });
         break;

@@ -4,6 +4,7 @@
 import type { Json } from '../../base/json.ts';
 import { CRDT, type CreateOp, type FileData, type LiveTextData, OP } from '../../protocol/storage-ops.ts';
 import { itemsOf, type StorageNode } from './nodes.ts';
+import { plainEntries } from './plain-values.ts';
 import { makePosition } from './positions.ts';
 
 export type Member = readonly [key: string, draft: Draft];
@@ -32,7 +33,10 @@ export function draftOf(node: StorageNode): Draft {
     case CRDT.OBJECT:
       return {
         type: node.type,
-        members: [...Array.from(node.data, ([key, data]) => [key, plainDraft(data)] as const), ...childDrafts(node.children)],
+        members: [
+          ...Array.from(plainEntries(node.data), ([key, data]) => [key, plainDraft(data)] as const),
+          ...childDrafts(node.children),
+        ],
       };
     case CRDT.MAP:
       return { type: node.type, members: childDrafts(node.children) };

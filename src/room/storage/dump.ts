@@ -5,7 +5,9 @@ import { type CompactNode, CRDT, ROOT_ID } from '../../protocol/storage-ops.ts';
 import { compactTexts } from './node-texts.ts';
 import { type Content, isParent, type TextNode } from './nodes.ts';
 import { loadHistory, type StoredHistory, storedHistory } from './text-history.ts';
-import { emptyStorage, insertNode, type Storage } from './tree.ts';
+import { emptyStorage, insertNode, type Storage, setPlain } from './tree.ts';
+
+const TYPES: ReadonlySet<number> = new Set(Object.values(CRDT));
 
 interface Stored {
   readonly nodes: readonly CompactNode[];
@@ -48,13 +50,12 @@ export function loadStorage(dump: unknown): Storage {
 
 function loadNode(storage: Storage, stored: CompactNode): void {
   if (stored[0] === ROOT_ID) {
-    for (const [key, value] of Object.entries(stored[1] as JsonObject)) storage.root.data.set(key, value);
+    for (const [key, value] of Object.entries(stored[1] as JsonObject)) setPlain(storage, storage.root, key, value);
     return;
   }
   const [id, type, parentId, key, data, version] = stored as readonly [string, number, string, string, unknown, number];
   const parent = storage.nodes.get(parentId);
-  const isKnown = Object.values<number>(CRDT).includes(type);
-  if (parent === undefined || !isParent(parent) || !isKnown || parent.children.has(key) || storage.nodes.has(id)) {
+  if (parent === undefined || !isParent(parent) || !TYPES.has(type) || parent.children.has(key) || storage.nodes.has(id)) {
     throw new AppError('ROOM_UNREADABLE', { reason: `the node ${id} of its Storage fits nowhere` });
   }
   insertNode(storage, { id, parent, key }, { type, data, version } as Content);

@@ -4,12 +4,13 @@ import { CRDT, OP, type Op, ROOT_ID } from '../../protocol/storage-ops.ts';
 import { creationOps, liveMembers, type NewIds, plainMembers } from './draft.ts';
 import { readDocument } from './lson-reader.ts';
 import { itemsOf, type StorageNode } from './nodes.ts';
+import { plainEntries } from './plain-values.ts';
 
 /** The simple JSON of one node. Recurses at most NODE_DEPTH_MAX deep. */
 export function jsonOf(node: StorageNode): Json {
   switch (node.type) {
     case CRDT.OBJECT:
-      return { ...Object.fromEntries(node.data), ...childrenOf(node.children, jsonOf) };
+      return { ...Object.fromEntries(plainEntries(node.data)), ...childrenOf(node.children, jsonOf) };
     case CRDT.MAP:
       return childrenOf(node.children, jsonOf);
     case CRDT.LIST:

@@ -5,6 +5,7 @@
 import { JsonWriter, textOf } from '../../base/json-writer.ts';
 import { CRDT } from '../../protocol/storage-ops.ts';
 import type { StorageNode } from './nodes.ts';
+import { plainEntries } from './plain-values.ts';
 import type { Storage } from './tree.ts';
 
 /** What most nodes take, a guess. */
@@ -96,7 +97,7 @@ function writeData(out: JsonWriter, node: StorageNode, { dataName, versionName }
       break;
     case CRDT.OBJECT:
       out.raw(`${dataName}{`);
-      out.members(node.data);
+      out.members(plainEntries(node.data));
       out.raw('}');
       break;
     case CRDT.REGISTER:

@@ -6,6 +6,7 @@
 import type { Json, JsonObject } from '../../base/json.ts';
 import { SmallMap } from '../../base/small.ts';
 import { CRDT, type FileData, type LiveTextData } from '../../protocol/storage-ops.ts';
+import { type PlainValues, plainValuesOf } from './plain-values.ts';
 import { SortedKeys } from './sorted-keys.ts';
 import { normalText } from './text.ts';
 import { emptyHistory, type TextHistory } from './text-history.ts';
@@ -15,6 +16,11 @@ import { emptyHistory, type TextHistory } from './text-history.ts';
  * (also a client, and JSON.stringify) may recurse.
  */
 export const NODE_DEPTH_MAX = 1_000;
+
+/** By key or position. Only `attach` and `detach` change them; nodes that have none share one. */
+export type Children = ReadonlyMap<string, StorageNode>;
+
+const NO_CHILDREN: Children = new Map();
 
 interface Common {
   readonly id: string;
@@ -29,22 +35,22 @@ interface Common {
 export interface ObjectNode extends Common {
   readonly type: typeof CRDT.OBJECT;
   /** The plain values. A key is here or in `children`, never in both. */
-  readonly data: Map<string, Json>;
-  readonly children: Map<string, StorageNode>;
+  data: PlainValues;
+  children: Children;
   /** Size of all plain values together; null until somebody asks, so that loading counts nothing. */
   characters: number | null;
 }
 
 export interface ListNode extends Common {
   readonly type: typeof CRDT.LIST;
-  readonly children: Map<string, StorageNode>;
+  children: Children;
   /** The positions in order; null until somebody asks, so that loading a long list costs one sort. */
   order: SortedKeys | null;
 }
 
 export interface MapNode extends Common {
   readonly type: typeof CRDT.MAP;
-  readonly children: Map<string, StorageNode>;
+  children: Children;
 }
 
 export interface RegisterNode extends Common {
@@ -86,13 +92,13 @@ export function newNode({ id, parent, key }: Place, content: Content): StorageNo
   // Written out: V8 gives each copy by spread a hidden class of its own, larger than a small node.
   switch (content.type) {
     case CRDT.OBJECT: {
-      const data = new SmallMap(Object.entries(content.data));
-      return { id, parent, key, depth, type: content.type, data, children: new SmallMap(), characters: null };
+      const data = plainValuesOf(content.data);
+      return { id, parent, key, depth, type: content.type, data, children: NO_CHILDREN, characters: null };
     }
     case CRDT.LIST:
-      return { id, parent, key, depth, type: content.type, children: new Map(), order: null };
+      return { id, parent, key, depth, type: content.type, children: NO_CHILDREN, order: null };
     case CRDT.MAP:
-      return { id, parent, key, depth, type: content.type, children: new Map() };
+      return { id, parent, key, depth, type: content.type, children: NO_CHILDREN };
     case CRDT.REGISTER:
       return { id, parent, key, depth, type: content.type, data: content.data };
     case CRDT.TEXT: {
@@ -126,12 +132,15 @@ export function itemsOf(list: ListNode): StorageNode[] {
 /** Enters a node under its parent. */
 export function attach(node: StorageNode): void {
   const { parent, key } = node;
-  parent?.children.set(key, node);
-  if (parent?.type === CRDT.LIST) parent.order?.add(key);
+  if (parent === null) return;
+  if (parent.children === NO_CHILDREN) parent.children = new SmallMap();
+  (parent.children as SmallMap<string, StorageNode>).set(key, node);
+  if (parent.type === CRDT.LIST) parent.order?.add(key);
 }
 
 /** Takes a node from its parent. */
 export function detach({ parent, key }: StorageNode): void {
-  parent?.children.delete(key);
-  if (parent?.type === CRDT.LIST) parent.order?.delete(key);
+  if (parent === null) return;
+  (parent.children as SmallMap<string, StorageNode>).delete(key);
+  if (parent.type === CRDT.LIST) parent.order?.delete(key);
 }

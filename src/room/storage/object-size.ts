@@ -3,12 +3,12 @@
  *
  * Asked before an op is applied, never when the journal is replayed: what was once stored stays readable under any limit.
  */
-import type { Json } from '../../base/json.ts';
 import { CRDT, OP, type Op, type UpdateObjectOp } from '../../protocol/storage-ops.ts';
 import { memberCharacters, VALUE_CHARACTERS_MAX } from '../../protocol/storage-values.ts';
 import type { ObjectNode } from './nodes.ts';
+import { plainEntries, plainValue } from './plain-values.ts';
 import type { Storage } from './tree.ts';
-import type { RejectedVerdict } from './verdict.ts';
+import { opThatSays, type RejectedVerdict } from './verdict.ts';
 
 /** Why an op may not be applied, or null. An object that is too large already may still shrink. */
 export function refusedGrowth(storage: Storage, op: Op): RejectedVerdict | null {
@@ -28,13 +28,19 @@ function growthBy(node: ObjectNode, data: UpdateObjectOp['data']): number {
 }
 
 function charactersAt(node: ObjectNode, key: string): number {
-  const value: Json | undefined = node.data.get(key);
+  const value = plainValue(node.data, key);
   return value === undefined ? 0 : memberCharacters(key, value);
 }
 
 function charactersIn(node: ObjectNode): number {
-  node.characters ??= [...node.data.keys()].reduce((sum, key) => sum + charactersAt(node, key), 0);
+  node.characters ??= sumOf(node);
   return node.characters;
+}
+
+function sumOf({ data }: ObjectNode): number {
+  let sum = 0;
+  for (const [key, value] of plainEntries(data)) sum += memberCharacters(key, value);
+  return sum;
 }
 
 /**
@@ -44,10 +50,5 @@ function charactersIn(node: ObjectNode): number {
 function takenBack(node: ObjectNode, op: UpdateObjectOp): NonNullable<RejectedVerdict['takeBack']> {
   const keys = Object.keys(op.data);
   if (keys.some((key) => node.children.has(key))) return { replies: [op], needsState: true };
-  return { replies: [op, ...keys.map((key) => fixOf(node, key))], needsState: false };
-}
-
-function fixOf({ id, data }: ObjectNode, key: string): Op {
-  const value = data.get(key);
-  return value === undefined ? { type: OP.DELETE_OBJECT_KEY, id, key } : { type: OP.UPDATE_OBJECT, id, data: { [key]: value } };
+  return { replies: [op, ...keys.map((key) => opThatSays(node, key))], needsState: false };
 }

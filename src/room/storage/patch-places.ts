@@ -7,6 +7,7 @@ import type { Applied } from './apply.ts';
 import type { NewIds } from './draft.ts';
 import { isParent, type ListNode, type ParentNode, positionsOf, type StorageNode } from './nodes.ts';
 import type { PatchOperation } from './patch.ts';
+import { plainValue } from './plain-values.ts';
 import type { Storage } from './tree.ts';
 
 /**
@@ -67,7 +68,7 @@ export function existing(step: Step, target: Target): Found {
     return { node: parent.children.get(positionsOf(parent).at(existingIndex(step, parent, target))!)! };
   const node = parent.children.get(token);
   if (node !== undefined) return { node };
-  const plain = parent.type === CRDT.OBJECT ? parent.data.get(token) : undefined;
+  const plain = parent.type === CRDT.OBJECT ? plainValue(parent.data, token) : undefined;
   return plain === undefined ? refuse(step, `the path does not exist: there is no key "${token}"`, pointer) : { plain };
 }
 

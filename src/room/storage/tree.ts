@@ -19,6 +19,7 @@ import {
   type StorageNode,
   type TextNode,
 } from './nodes.ts';
+import { isWithoutValues, plainValue, withPlainValue } from './plain-values.ts';
 import { RecentIds } from './recent-ids.ts';
 import { type Departures, noDepartures } from './text-departures.ts';
 import { type AppliedUpdate, copyOfHistory, remember } from './text-history.ts';
@@ -80,7 +81,7 @@ export function emptyStorage(): Storage {
 
 /** A root without keys counts as no Storage (supplement 1.4). */
 export function isEmptyStorage({ root }: Storage): boolean {
-  return root.data.size === 0 && root.children.size === 0;
+  return root.children.size === 0 && isWithoutValues(root.data);
 }
 
 /**
@@ -186,7 +187,7 @@ function rekey(node: StorageNode, key: string): void {
 /** Sets the plain value of a key, or removes it when `value` is undefined. */
 export function setPlain(storage: Storage, parent: ObjectNode, key: string, value: Json | undefined): void {
   edited(storage);
-  const before = parent.data.get(key);
+  const before = plainValue(parent.data, key);
   assign(parent, key, value);
   storage.changes?.push({ slot: { parent, key }, takeBack: () => assign(parent, key, before) });
 }
@@ -194,12 +195,11 @@ export function setPlain(storage: Storage, parent: ObjectNode, key: string, valu
 function assign(parent: ObjectNode, key: string, value: Json | undefined): void {
   const { data } = parent;
   if (parent.characters !== null) {
-    const before = data.get(key);
+    const before = plainValue(data, key);
     if (before !== undefined) parent.characters -= memberCharacters(key, before);
     if (value !== undefined) parent.characters += memberCharacters(key, value);
   }
-  if (value === undefined) data.delete(key);
-  else data.set(key, value);
+  parent.data = withPlainValue(data, key, value);
 }
 
 /** The next version of a text: an update, and the text with it applied. */

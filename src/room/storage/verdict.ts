@@ -1,5 +1,7 @@
 /** What became of one op, before anybody is told: what the rules (`apply-*.ts`) say to the bookkeeping (`apply.ts`). */
-import type { Op } from '../../protocol/storage-ops.ts';
+import { OP, type Op } from '../../protocol/storage-ops.ts';
+import type { ObjectNode } from './nodes.ts';
+import { plainValue } from './plain-values.ts';
 
 export type Verdict =
   /** No effect; the sender learns that it was seen. */
@@ -33,4 +35,10 @@ export interface AppliedVerdict {
 /** The op with the key it got; the op itself when that is the key it asked for. */
 export function withKey<Placed extends Op & { readonly parentKey: string }>(op: Placed, parentKey: string): Placed {
   return op.parentKey === parentKey ? op : { ...op, parentKey };
+}
+
+/** What tells a client the plain value of a key, or that there is none. */
+export function opThatSays({ id, data }: ObjectNode, key: string): Op {
+  const value = plainValue(data, key);
+  return value === undefined ? { type: OP.DELETE_OBJECT_KEY, id, key } : { type: OP.UPDATE_OBJECT, id, data: { [key]: value } };
 }

@@ -1,0 +1,89 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Json } from '../../../src/base/json.ts';
+import { OP } from '../../../src/protocol/storage-ops.ts';
+import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
+import {
+  isWithoutValues,
+  plainEntries,
+  plainValue,
+  plainValuesOf,
+  withPlainValue,
+} from '../../../src/room/storage/plain-values.ts';
+import { isEmptyStorage } from '../../../src/room/storage/tree.ts';
+import { aRoom, id, say } from '../../support/a-room.ts';
+import { toJson } from '../../support/storage-documents.ts';
+import { createObject, deleteKey, send, storageOf, updateObject } from './ops.ts';
+
+/** Members of `Object.prototype` that Storage may hold as keys. */
+const KNOWN_KEYS = ['toString', 'valueOf', 'hasOwnProperty', '__defineGetter__'];
+
+describe.each(KNOWN_KEYS)('the key %s of an object', (key) => {
+  test('[ST34] is absent until it is set, and after it is deleted', () => {
+    const storage = storageOf(createObject('1:0', '1:0', 'root', 'o'));
+    expect(toJson(storage)).toEqual({ o: {} });
+    expect(send(storage, updateObject('2:0', '1:0', { [key]: 1 })).forwards).toEqual([
+      { type: OP.UPDATE_OBJECT, id: '1:0', data: { [key]: 1 } },
+    ]);
+    const loaded = loadStorage(dumpStorage(storage));
+    expect(toJson(loaded)).toEqual({ o: { [key]: 1 } });
+    send(loaded, deleteKey('2:1', '1:0', key));
+    expect(toJson(loaded)).toEqual({ o: {} });
+  });
+
+  test('[ST34] is not found by a patch where nobody set it, and is told as absent where a change is taken back', () => {
+    const room = aRoom('ann');
+    say(room, { type: 'storage.change', from: id('ann'), ops: [updateObject('1:0', 'root', { a: 1 })] });
+    const patch = (...operations: object[]) => say(room, { type: 'storage.patch', operations: operations as never });
+    expect(() => patch({ op: 'replace', path: `/${key}`, value: 1 })).toThrow('does not exist');
+    expect(() => patch({ op: 'add', path: `/${key}`, value: 1 }, { op: 'test', path: '/a', value: 2 })).toThrow();
+    expect(() => patch({ op: 'remove', path: `/${key}` })).toThrow('does not exist');
+  });
+});
+
+test('[ST34] nor does it make an empty Storage a full one', () => {
+  const storage = storageOf(updateObject('1:0', 'root', { toString: 1 }), deleteKey('1:1', 'root', 'toString'));
+  expect(isEmptyStorage(storage)).toBe(true);
+});
+
+test('[ST35] what an op said does not change with what it made', () => {
+  const create = createObject('1:0', '1:0', 'root', 'o', { a: 1 });
+  const storage = storageOf(create);
+  send(storage, updateObject('2:0', '1:0', { a: 2, b: 3 }), deleteKey('2:1', '1:0', 'a'));
+  expect(create).toHaveProperty('data', { a: 1 });
+  expect(toJson(storage)).toEqual({ o: { b: 3 } });
+});
+
+describe('plain values', () => {
+  const key = fc.oneof(
+    fc.constantFrom(...KNOWN_KEYS),
+    fc.integer({ min: 0, max: 2_000 }).map(String),
+    fc.integer({ min: 0, max: 40 }).map((number) => `k${number}`),
+    fc.constant(''),
+  );
+  const change = fc.tuple(key, fc.option(fc.integer(), { nil: undefined }));
+
+  test('[ST34] hold what was set last, whatever the keys and however many', () => {
+    fc.assert(
+      fc.property(fc.dictionary(key, fc.integer()), fc.array(change, { maxLength: 100 }), (data, changes) => {
+        const expected = new Map<string, Json>(Object.entries(data));
+        let values = plainValuesOf(data);
+        for (const [name, value] of changes) {
+          values = withPlainValue(values, name, value);
+          if (value === undefined) expected.delete(name);
+          else expected.set(name, value);
+          expect(plainValue(values, name)).toBe(value);
+        }
+        expect(new Map(plainEntries(values))).toEqual(expected);
+        expect(isWithoutValues(values)).toBe(expected.size === 0);
+      }),
+    );
+  });
+
+  test.each([
+    ['an op', plainValuesOf({ 1000: true })],
+    ['a change', withPlainValue(plainValuesOf({ a: 1 }), '300', true)],
+  ])('make no room for the numbers below one that %s brings', (_, values) => {
+    expect(values).toBeInstanceOf(Map);
+  });
+});
