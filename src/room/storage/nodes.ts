@@ -142,5 +142,6 @@ export function attach(node: StorageNode): void {
 export function detach({ parent, key }: StorageNode): void {
   if (parent === null) return;
   (parent.children as SmallMap<string, StorageNode>).delete(key);
+  if (parent.children.size === 0) parent.children = NO_CHILDREN;
   if (parent.type === CRDT.LIST) parent.order?.delete(key);
 }

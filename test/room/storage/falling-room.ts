@@ -230,13 +230,12 @@ export class FallingRoom {
             this.#append = { entry, answer: (outcome) => appender.appended(entry, outcome) };
           },
           readAfter: async () => [],
-          trim: async (_, upTo) => {
-            this.#journal = this.#journal.filter(({ version }) => version > upTo);
-          },
         },
         snapshots: {
           load: async () => null,
           save: async (snapshot) => {
+            const older = this.#snapshot?.version ?? 0;
+            this.#journal = this.#journal.filter(({ version }) => version > older);
             this.#snapshot = snapshot;
             return 'saved';
           },
