@@ -18,6 +18,7 @@ import {
 } from '../features/rooms/queries.ts';
 import type { RoomWrites } from '../features/rooms/routes.ts';
 import type { RoomFields } from '../features/rooms/shapes.ts';
+import { CommitDelay } from '../kernel/persistence/commit-delay.ts';
 import { Gathered } from '../kernel/persistence/gathered.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 
@@ -49,8 +50,9 @@ export class RoomWriter implements RoomWrites {
   constructor(deps: RoomWriterDeps) {
     this.#deps = deps;
     const { clock } = deps;
-    this.#changes = new Gathered({ ...AT_ONCE, clock, work: (wanted) => this.#changeAll(wanted) });
-    this.#makings = new Gathered({ ...AT_ONCE, clock, work: (rooms) => this.#makeAll(rooms) });
+    const atOnce = { ...AT_ONCE, delay: (begin: () => void) => new CommitDelay({ clock, begin }) };
+    this.#changes = new Gathered({ ...atOnce, work: (wanted) => this.#changeAll(wanted) });
+    this.#makings = new Gathered({ ...atOnce, work: (rooms) => this.#makeAll(rooms) });
   }
 
   make(db: Sql, room: NewRoom): Promise<Found> {

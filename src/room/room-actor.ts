@@ -76,8 +76,8 @@ export class RoomActor implements Actor<Command> {
     this.#fanout = new Fanout({ room, clock: deps.clock, sessions: deps.sessions, guarded: (task) => this.#guarded(task) });
     this.#lastBusyMs = deps.clock.nowMs();
     const whenDurable = (gated: Gated): void => this.#when('durable', room.version, gated);
-    const { clock, log, policy, snapshots, journal, keepVersion, background } = deps;
-    this.#keeper = new SnapshotKeeper({ room, ground: () => this.#ground, whenDurable, clock, log, policy, snapshots, journal });
+    const { clock, log, policy, snapshots, keepVersion, background } = deps;
+    this.#keeper = new SnapshotKeeper({ room, ground: () => this.#ground, whenDurable, clock, log, policy, snapshots });
     this.#history = new HistoryKeeper({
       autoVersionMs: policy.autoVersionMs,
       act: (command) => this.act(command),
@@ -202,7 +202,7 @@ export class RoomActor implements Actor<Command> {
     await this.#history.rest();
     if (this.#isLost || !(await this.#isDurable())) return;
     try {
-      await this.#keeper.saveLast();
+      await this.#keeper.saveLast({ mayWait: this.#room.sessions.size === 0 }); // else people wait for the next owner
       await this.#deps.ownership.release(this.#ground.stream, {
         epoch: this.#ground.epoch,
         numbersNext: this.#room.numbers.next,

@@ -7,8 +7,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
-import type { Journal } from '../kernel/persistence/journal.ts';
-import type { Snapshots } from '../kernel/persistence/snapshots.ts';
+import type { SnapshotSave, Snapshots } from '../kernel/persistence/snapshots.ts';
 import type { Gated } from './gate.ts';
 import type { RoomGround, RoomPolicy } from './policy.ts';
 import type { RoomState } from './shapes.ts';
@@ -20,7 +19,6 @@ export interface SnapshotKeeperDeps {
   /** Read anew at each save: the epoch changes when the room is claimed again. */
   readonly ground: () => RoomGround;
   readonly snapshots: Snapshots;
-  readonly journal: Journal;
   readonly clock: Clock;
   readonly log: Log;
   readonly policy: RoomPolicy;
@@ -85,11 +83,11 @@ export class SnapshotKeeper implements Keeper {
   }
 
   /** The one at the end, when all is durable; without it the next owner replays the journal. Never rejects. */
-  async saveLast(): Promise<void> {
+  async saveLast({ mayWait }: { readonly mayWait: boolean }): Promise<void> {
     const { version } = this.#deps.room;
     if (version <= this.#savedVersion) return;
     const bytes = this.#encoded();
-    if (bytes !== null) await this.#save(bytes, version).catch((error: unknown) => this.#failed(error));
+    if (bytes !== null) await this.#save({ bytes, version, mayWait }).catch((error: unknown) => this.#failed(error));
   }
 
   /** The state of this moment, saved once it is durable; a room has one snapshot under way at most. */
@@ -103,25 +101,23 @@ export class SnapshotKeeper implements Keeper {
       this.#isSaving = false;
     };
     const save = (): void => {
-      this.#save(bytes, version)
+      this.#save({ bytes, version, mayWait: true })
         .catch((error: unknown) => this.#failed(error))
         .finally(done);
     };
     this.#deps.whenDurable({ release: save, refuse: done, bytes: bytes.length });
   }
 
-  async #save(bytes: Uint8Array, version: number): Promise<void> {
-    const { clock, snapshots, journal, ground } = this.#deps;
+  async #save(snapshot: Omit<SnapshotSave, 'stream' | 'epoch'>): Promise<void> {
+    const { clock, snapshots, ground } = this.#deps;
     const { stream, epoch } = ground();
     this.#savedAtMs = clock.nowMs();
     this.#bytesSince = 0;
-    const outcome = await snapshots.save({ stream, epoch, version, bytes });
+    const outcome = await snapshots.save({ ...snapshot, stream, epoch });
     this.#failures = 0;
     if (outcome === 'stale') return;
-    const previous = this.#savedVersion;
-    this.#savedVersion = version;
-    this.#savedBytes = bytes.length;
-    if (previous > 0) await journal.trim(stream, previous);
+    this.#savedVersion = snapshot.version;
+    this.#savedBytes = snapshot.bytes.length;
   }
 
   #encoded(): Uint8Array | null {

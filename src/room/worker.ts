@@ -194,7 +194,7 @@ export class Worker {
       journal: this.#journal,
       metrics,
       tracer,
-      snapshots: measuredSnapshots(new SqlSnapshots({ db: authority, blobs, journal: this.#journal, log }), {
+      snapshots: measuredSnapshots(new SqlSnapshots({ db: authority, blobs, journal: this.#journal, clock, log }), {
         metrics,
         clock,
         tracer,

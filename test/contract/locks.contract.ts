@@ -137,7 +137,7 @@ export function locksContract(name: string, open: () => Promise<LocksUnderTest>)
       const over = switchable(db);
       const worker = await aWorker(over.db);
       const journal = new SqlJournal({ db, clock: manualClock(), log: silentLog });
-      const snapshots = new SqlSnapshots({ db, blobs: memoryBlobs(), journal, log: silentLog });
+      const snapshots = new SqlSnapshots({ db, blobs: memoryBlobs(), journal, clock: manualClock(), log: silentLog });
       let saving: Promise<unknown> = Promise.resolve();
       const claim = (tx: Sql) => over.within(tx, () => worker.claim(stream));
       await whileOpen(db, claim, async () => {

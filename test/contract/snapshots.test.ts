@@ -16,7 +16,7 @@ snapshotsContract('Postgres and blobs', async () => {
   const db = await opened;
   const journal = new SqlJournal({ db, clock: systemClock, log: silentLog });
   return {
-    snapshots: new SqlSnapshots({ db, blobs: memoryBlobs(), journal, log: silentLog }),
+    snapshots: new SqlSnapshots({ db, blobs: memoryBlobs(), journal, clock: systemClock, log: silentLog }),
     aStream: () => aStream(db),
     takeOver: (stream) => takeOver(db, stream),
     inlineBytesMax: INLINE_BYTES_MAX,

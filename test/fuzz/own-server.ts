@@ -87,7 +87,7 @@ async function recover(roomId: string, { db, folder }: { db: PostgresSql; folder
     random: systemRandom,
   });
   const journal = new SqlJournal({ db, clock: systemClock, log: silentLog });
-  const snapshots = new SqlSnapshots({ db, blobs, journal, log: silentLog });
+  const snapshots = new SqlSnapshots({ db, blobs, journal, clock: systemClock, log: silentLog });
   const room = emptyRoom(asRoomId(roomId), { from: 1, to: 2 });
   const snapshot = await snapshots.load(found.pk);
   if (snapshot !== null) restoreSnapshot(room, snapshot);

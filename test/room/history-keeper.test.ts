@@ -54,7 +54,6 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
         else answer('committed');
       },
       readAfter: async (_, version) => entries.filter((entry) => entry.version > version),
-      trim: async () => undefined,
     },
     snapshots: {
       load: async () => saved.snapshot,

@@ -32,7 +32,7 @@ function stored(over: {
     beat: new Beat(manualClock()),
     background: new Background(manualClock(), twentieth),
     documents: new DocumentsAhead(manualClock()),
-    journal: { append: commit, readAfter: async () => entries, trim: async () => undefined },
+    journal: { append: commit, readAfter: async () => entries },
     snapshots: { load: async () => snapshot, save: async () => 'saved' as const },
     ownership: { incarnation: asIncarnation('w'), claim: async () => claim, release: async () => undefined },
     sessions: { has: () => true, deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },

@@ -38,7 +38,6 @@ function aDatabase() {
         appends.push({ entry, answer, fail: () => appender.notAppended(entry, new Error('the connection broke')) });
       },
       readAfter: async (_, version) => entries.filter((entry) => entry.version > version),
-      trim: async () => undefined,
     },
     snapshots: { load: async () => null, save: async () => 'saved' },
     ownership: {

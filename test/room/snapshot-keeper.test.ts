@@ -25,7 +25,6 @@ test('[SN17] a room whose snapshots are large is saved after more changes, more 
           return 'stale';
         },
       },
-      journal: { append: async () => 'committed', readAfter: async () => [], trim: async () => undefined },
       policy: { snapshotAfterChanges: 100, snapshotAfterBytes: 1_000, snapshotEveryMs: 1_000 } as never,
       whenDurable: ({ release }) => release(),
     });
@@ -72,7 +71,6 @@ async function attempts(seconds: number, isAway: (second: number) => boolean): P
         return 'saved';
       },
     },
-    journal: { append: async () => 'committed', readAfter: async () => [], trim: async () => undefined },
     policy: { snapshotAfterChanges: 1, snapshotAfterBytes: 1, snapshotEveryMs: 1_000 } as never,
     whenDurable: ({ release }) => release(),
   });

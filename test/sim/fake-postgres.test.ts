@@ -85,7 +85,7 @@ journalContract('the fake', async () => ({
 snapshotsContract('the fake', async () => {
   const journal = new SqlJournal({ db, clock: process.clock, log: silentLog });
   return {
-    snapshots: new SqlSnapshots({ db, blobs: memoryBlobs(), journal, log: silentLog }),
+    snapshots: new SqlSnapshots({ db, blobs: memoryBlobs(), journal, clock: process.clock, log: silentLog }),
     aStream: () => aStream(1),
     takeOver,
     inlineBytesMax: INLINE_BYTES_MAX,

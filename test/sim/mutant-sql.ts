@@ -3,9 +3,10 @@ import { createHash } from 'node:crypto';
 import { pack, unpack, unpackAll } from '../../src/base/binary.ts';
 import type { JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import { appendQuery, appendWithoutWaitingQuery, entryCrc, readQuery } from '../../src/kernel/persistence/journal-queries.ts';
-import { newestFirstQuery } from '../../src/kernel/persistence/snapshot-queries.ts';
+import { newestFirstQuery, saveQuery } from '../../src/kernel/persistence/snapshot-queries.ts';
 import type { Query, Sql } from '../../src/kernel/persistence/sql.ts';
 import { entriesIn } from '../support/appends.ts';
+import { savesIn } from '../support/saves.ts';
 import type { Around, Mutant } from './mutants.ts';
 import { whatIs } from './postgres/known.ts';
 
@@ -70,9 +71,9 @@ export const withoutRecalls: MakeSql = meddle({
 });
 
 export const trimBeforeSave: MakeSql = meddle({
-  async 'save snapshot'(query, run) {
-    const [, version, stream] = query.values;
-    await run({ text: 'mutant: trim whatever is asked', values: [stream, null, version, null, 10_000] });
+  async 'save snapshots'(query, run) {
+    for (const { stream, version } of savesIn(query.values))
+      await run({ text: 'mutant: trim whatever is asked', values: [stream, version] });
     return run(query);
   },
 });
@@ -158,11 +159,14 @@ export const appendBlindly: MakeSql = (db) => {
 };
 
 export const forgetRequestsInSnapshot: MakeSql = meddle({
-  'save snapshot'(query, run) {
-    const bytes = pack({ ...(unpack(query.values[11] as Uint8Array) as object), requests: [] });
-    const sha256 = createHash('sha256').update(bytes).digest();
-    const changed: Record<number, unknown> = { 9: bytes.length, 10: sha256, 11: bytes };
-    return run({ ...query, values: query.values.map((value, at) => changed[at] ?? value) });
+  'save snapshots'(query, run) {
+    const saves = savesIn(query.values).map(({ stream, epoch, ...row }) => {
+      if (row.bytes === null) return { row, ruled: { stream, epoch } };
+      const bytes = pack({ ...(unpack(row.bytes) as object), requests: [] });
+      const sha256 = createHash('sha256').update(bytes).digest();
+      return { row: { ...row, bytes, sha256, size: bytes.length }, ruled: { stream, epoch } };
+    });
+    return run(saveQuery(saves));
   },
 });
 

@@ -78,7 +78,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   M9: {
     under: 'isolate',
     what: 'the snapshot saved last is the newest, whoever saved it',
-    sql: instead({ 'save snapshot': 'mutant: the last save wins', 'load snapshots': 'mutant: load what the pointer says' }),
+    sql: instead({ 'save snapshots': 'mutant: the last save wins', 'load snapshots': 'mutant: load what the pointer says' }),
   },
   M10: { what: 'an owner goes on after a fenced append', sql: sayingAllWritten },
   M11: {

@@ -4,13 +4,14 @@
  * other, at twice the cost: so it waits until as many have come as were answered, for a moment, and where they do not come, not again for a while.
  */
 import type { Clock } from '../../base/clock.ts';
+import type { Delay } from './gathered.ts';
 
 /** Long enough for clients nearby to hear their answers and to write again. */
 const MOMENT_MS = 2;
 /** After so many commits, at most, waiting is tried again. */
 const COMMITS_MAX = 256;
 
-export class CommitDelay {
+export class CommitDelay implements Delay {
   readonly #clock: Clock;
   readonly #begin: () => void;
   /** How many must come before the next commit begins by itself. */

@@ -1,18 +1,28 @@
 /**
- * Work that is cheaper done together: one batch is under way at a time, and what is asked for meanwhile is the next, which waits a moment for those whom
- * the last one answered (`CommitDelay`), and for nobody else.
+ * Work that is cheaper done together: one batch is under way at a time, and what is asked for meanwhile is the next, which begins when its `Delay` is over.
  */
-import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
-import { CommitDelay } from './commit-delay.ts';
+import { isLockConflict } from './sql.ts';
+
+/** How long a batch waits for company. */
+export interface Delay {
+  /** Whether the next batch is to wait still. */
+  readonly isOn: boolean;
+  came(): void;
+  /** A batch ended that answered so many, while so many others wait. */
+  answered(count: number, waiting: number): void;
+  /** The next batch waits no longer. */
+  stop(): void;
+}
 
 interface GatheredWork<Item, Outcome> {
-  readonly clock: Clock;
   readonly itemsMax: number;
   readonly waitingMax: number;
+  /** It calls `begin` when the time of a batch has come by itself. */
+  readonly delay: (begin: () => void) => Delay;
   /**
-   * One outcome for each item, in their order. An AppError that it throws is for all who asked; after anything else, which one of them must have caused,
-   * each is done alone.
+   * One outcome for each item, in their order. An AppError that it throws is for all who asked; after anything else, and after locks of others that are in the
+   * way, which one of them must have caused, each is done alone.
    */
   readonly work: (items: readonly Item[]) => Promise<readonly Outcome[]>;
 }
@@ -25,13 +35,13 @@ interface Waiting<Item, Outcome> {
 
 export class Gathered<Item, Outcome> {
   readonly #work: GatheredWork<Item, Outcome>;
-  readonly #delay: CommitDelay;
+  readonly #delay: Delay;
   #waiting: Waiting<Item, Outcome>[] = [];
   #isRunning = false;
 
   constructor(work: GatheredWork<Item, Outcome>) {
     this.#work = work;
-    this.#delay = new CommitDelay({ clock: work.clock, begin: () => this.#wake() });
+    this.#delay = work.delay(() => this.#wake());
   }
 
   /** @throws AppError ROOM_OVERLOADED when too many wait; nothing was done then. */
@@ -42,6 +52,12 @@ export class Gathered<Item, Outcome> {
       this.#delay.came();
       this.#wake();
     });
+  }
+
+  /** What waits, waits no longer for company. */
+  hurry(): void {
+    this.#delay.stop();
+    this.#wake();
   }
 
   #wake(): void {
@@ -63,7 +79,8 @@ export class Gathered<Item, Outcome> {
       const outcomes = await this.#work.work(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index]!);
     } catch (error) {
-      if (batch.length > 1 && !(error instanceof AppError)) for (const one of batch) await this.#runBatch([one]);
+      const isOfOne = !(error instanceof AppError) || isLockConflict(error);
+      if (batch.length > 1 && isOfOne) for (const one of batch) await this.#runBatch([one]);
       else for (const { reject } of batch) reject(error);
     }
   }

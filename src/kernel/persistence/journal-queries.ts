@@ -115,17 +115,3 @@ export function readQuery(stream: number, { after, limit }: { after: number; lim
     select version, count, epoch, crc, payload from journal where stream = ${stream} and version > ${after} order by version limit ${limit}`;
   return named('journal.read', query);
 }
-
-/**
- * Whatever the caller believes, nothing newer than the older of the two snapshots goes: with one snapshot damaged, the journal still leads on from
- * the other (invariant I3). With a single snapshot the journal stays whole.
- */
-export function trimQuery(stream: number, { version, limit }: { version: number; limit: number }): Query {
-  return sql`
-    delete from journal
-     where stream = ${stream} and version in (
-       select j.version from journal j
-        where j.stream = ${stream} and j.version <= ${version}
-          and j.version <= (select s.version from snapshots s where s.stream = ${stream} order by s.version desc offset 1 limit 1)
-        order by j.version limit ${limit})`;
-}

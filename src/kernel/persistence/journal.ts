@@ -41,6 +41,4 @@ export interface Journal {
    * @throws AppError ROOM_UNREADABLE on a gap or a wrong checksum.
    */
   readAfter(stream: number, version: number): Promise<JournalEntry[]>;
-  /** Deletes entries up to and including `version`, but never one that a kept snapshot would need if a newer snapshot were damaged. */
-  trim(stream: number, version: number): Promise<void>;
 }

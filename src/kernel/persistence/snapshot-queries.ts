@@ -1,5 +1,6 @@
 /** The statements of snapshots. What keeps two owners, or an owner and the sweep, out of each other's way is in here, beside the clause that does it. */
-import { type Query, sql } from './sql.ts';
+import { concat } from '../../base/binary.ts';
+import { named, type Query, sql } from './sql.ts';
 
 /** A snapshot's row; exactly one of `bytes` and `blobKey` is set. */
 export interface SnapshotRow {
@@ -37,27 +38,54 @@ export function intendQuery(
     returning key`;
 }
 
-/** No row when the epoch moved on, or a newer snapshot is there, or the blob is about to be deleted: then nothing changes. */
-export function saveQuery(row: SnapshotRow, { stream, epoch }: Ruled): Query {
+/** A snapshot to be saved under its owner's epoch. */
+export interface Save {
+  readonly row: SnapshotRow;
+  readonly ruled: Ruled;
+}
+
+export interface Saved {
+  readonly stream: number;
+  readonly version: number;
+  /** Entries of the journal that went with it. */
+  readonly trimmed: number;
+}
+
+/** As many entries of each journal go with a save: those who append to it wait meanwhile. */
+export const TRIM_WITH_SAVE = 1_000;
+
+/**
+ * Saves these, each as the function says in `migrations/0014-save-snapshots.sql`: no row for one that is stale, or whose blob is about to be deleted.
+ */
+export function saveQuery(saves: readonly Save[]): Query<Saved> {
+  const column = <Value>(pick: (save: Save) => Value): Value[] => saves.map(pick);
+  let end = 1; // SQL counts bytes from 1
+  const starts = column(({ row }) => {
+    const start = end;
+    end += row.bytes?.length ?? 0;
+    return start;
+  });
+  const query = sql<Saved>`
+    select stream, version, trimmed from save_snapshots(
+      ${column(({ ruled }) => ruled.stream)}, ${column(({ ruled }) => ruled.epoch)}, ${column(({ row }) => row.version)},
+      ${column(({ row }) => row.size)}, ${column(({ row }) => row.blobKey)}, ${concat(column(({ row }) => row.sha256))},
+      ${concat(column(({ row }) => row.bytes ?? NO_BYTES))}, ${starts}, ${TRIM_WITH_SAVE})`;
+  return named('snapshots.save', query);
+}
+
+const NO_BYTES = new Uint8Array();
+
+/** What is left of a long journal after a save, `TRIM_ROWS` at a time. */
+export const TRIM_ROWS = 5_000;
+
+export function trimQuery(stream: number): Query {
   return sql`
-    with kept as materialized (           -- locked: the sweep waits, then finds no row; if it was first, there is none here
-      select key from loose_blobs where key = ${row.blobKey} and not doomed for update
-    ), pointer as (
-      update actor_owner set snapshot_version = ${row.version}
-       where stream = ${stream} and epoch = ${epoch} and snapshot_version < ${row.version}
-         and (${row.blobKey}::text is null or exists (select from kept))
-      returning stream
-    ), referred as (
-      delete from loose_blobs using pointer where key = ${row.blobKey}
-    ), saved as (
-      insert into snapshots (stream, version, epoch, size, sha256, bytes, blob_key)
-      select stream, ${row.version}, ${epoch}, ${row.size}, ${row.sha256}, ${row.bytes}, ${row.blobKey} from pointer
-    ), dropped as (                       -- what they referred to becomes loose, by trigger
-      delete from snapshots s using pointer p
-       where s.stream = p.stream
-         and s.version < (select max(older.version) from snapshots older where older.stream = ${stream})  -- the one before: not this one yet
-    )
-    select 1 from pointer`;
+    delete from journal
+     where stream = ${stream} and version in (
+       select j.version from journal j
+        where j.stream = ${stream}
+          and j.version <= (select s.version from snapshots s where s.stream = ${stream} order by s.version desc offset 1 limit 1)
+        order by j.version limit ${TRIM_ROWS})`;
 }
 
 export function sameQuery({ version, sha256 }: Pick<SnapshotRow, 'version' | 'sha256'>, stream: number): Query {

@@ -13,6 +13,8 @@ export interface Snapshot {
 export interface SnapshotSave extends Snapshot {
   readonly stream: number;
   readonly epoch: number;
+  /** Whether nobody waits for it, so that it may wait a moment for others that are then saved with it. */
+  readonly mayWait?: boolean;
 }
 
 export interface Snapshots {
@@ -21,6 +23,10 @@ export interface Snapshots {
    * @throws AppError ROOM_UNREADABLE when it is damaged and neither the one before nor the journal can stand in.
    */
   load(stream: number): Promise<Snapshot | null>;
-  /** Resolves `saved` once the pointer is committed; `stale` when the epoch moved on or a newer snapshot is there. */
+  /**
+   * Resolves `saved` once the pointer is committed, and what the older snapshot holds is gone from the journal; `stale` when the epoch moved on or a
+   * newer snapshot is there.
+   * @throws AppError ROOM_OVERLOADED when too many wait; nothing was done then.
+   */
   save(snapshot: SnapshotSave): Promise<'saved' | 'stale'>;
 }

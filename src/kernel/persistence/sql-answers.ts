@@ -6,7 +6,7 @@
 import { AppError } from '../../base/errors.ts';
 import type { RequestKey } from '../../base/ids.ts';
 import type { Log } from '../../base/observe.ts';
-import { type Sql, sql } from './sql.ts';
+import { isLockTimeout, type Sql, sql } from './sql.ts';
 
 export interface StoredAnswer {
   readonly status: number;
@@ -82,7 +82,7 @@ async function take(tx: Sql, { id, digest }: RequestKey): Promise<StoredAnswer |
            or (known.status is null and known.reserved_until < clock_timestamp())
       returning key`)
     .catch((error: unknown) => {
-      throw isLockTimeout(error) ? new AppError('IDEMPOTENCY_KEY_IN_USE') : error;
+      throw isLockTimeout(error) ? new AppError('IDEMPOTENCY_KEY_IN_USE') : error; // another transaction holds the key
     });
   if (taken.length > 0) return null;
   const [known] = await tx.query(sql<{ digest: string; status: number | null } & Omit<StoredAnswer, 'status'>>`
@@ -96,9 +96,4 @@ async function keep(db: Sql, { id, digest }: RequestKey, { status, headers, body
   await db.query(sql`
     update idempotent_requests set status = ${status}, headers = ${JSON.stringify(headers)}::jsonb, body = ${body}
      where key = ${id} and digest = ${digest}`);
-}
-
-/** Another transaction holds the key. */
-function isLockTimeout(error: unknown): boolean {
-  return error instanceof AppError && error.facts.sqlState === '55P03';
 }

@@ -12,8 +12,8 @@ import type { Log } from '../../base/observe.ts';
 import { PassingMap } from '../../base/passing.ts';
 import { CommitDelay } from './commit-delay.ts';
 import type { Appender, Journal, JournalEntry } from './journal.ts';
-import { appendQuery, appendWithoutWaitingQuery, entryCrc, foundQuery, readQuery, trimQuery } from './journal-queries.ts';
-import type { Sql } from './sql.ts';
+import { appendQuery, appendWithoutWaitingQuery, entryCrc, foundQuery, readQuery } from './journal-queries.ts';
+import { isLockTimeout, type Sql } from './sql.ts';
 
 export interface SqlJournalDeps {
   readonly db: Sql;
@@ -32,8 +32,6 @@ const RETRY_FIRST_MS = 20;
 const RETRY_MS_MAX = 1_000;
 const HELD_MS = 100;
 const READ_ROWS = 2_000;
-/** One statement deletes so many rows: about 10 ms, during which it holds nobody up. */
-const TRIM_ROWS = 5_000;
 
 /** An entry on its way, and who is told what becomes of it. */
 interface Waiting {
@@ -109,13 +107,6 @@ export class SqlJournal implements Journal {
         entries.push({ stream, ...entry });
       }
       if (rows.length < READ_ROWS) return entries;
-    }
-  }
-
-  async trim(stream: number, version: number): Promise<void> {
-    for (;;) {
-      const trimmed = await this.#deps.db.change(trimQuery(stream, { version, limit: TRIM_ROWS }));
-      if (trimmed < TRIM_ROWS) return;
     }
   }
 
@@ -254,7 +245,7 @@ export class SqlJournal implements Journal {
     if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
       const { reason, sqlState } = error.facts;
       this.#deps.log.warn({ reason, sqlState, entries: batch.length }, 'append waits for the database');
-      this.#avoidsLocks ||= sqlState === LOCK_NOT_AVAILABLE;
+      this.#avoidsLocks ||= isLockTimeout(error);
       return batch;
     }
     if (batch.length === 1) {
@@ -296,8 +287,6 @@ export class SqlJournal implements Journal {
     return new Promise((resolve) => this.#deps.clock.after(this.#retryMs, resolve));
   }
 }
-
-const LOCK_NOT_AVAILABLE = '55P03';
 
 /** An entry may begin before `version` only when it is the first: a snapshot may fall inside it. */
 function mustFollow(entry: JournalEntry, { crc, reached, isFirst }: { crc: number; reached: number; isFirst: boolean }): void {

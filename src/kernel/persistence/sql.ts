@@ -5,6 +5,8 @@
  * embedded mode, `DATABASE_URL` otherwise).
  */
 
+import { AppError } from '../../base/errors.ts';
+
 /** One statement: text with $1… and its values. `Row` is what a row of its result looks like. */
 export interface Query<Row = unknown> {
   readonly text: string;
@@ -52,6 +54,16 @@ export class SqlError extends Error {
 /** Whether a row with this key is there already; with `constraint`, only for that one. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   return error instanceof SqlError && error.sqlState === '23505' && (constraint === undefined || error.constraint === constraint);
+}
+
+/** Whether locks of other transactions were in the way: nothing was done. */
+export function isLockConflict(error: unknown): boolean {
+  return isLockTimeout(error) || (error instanceof AppError && error.facts.sqlState === '40P01');
+}
+
+/** Whether another transaction held a row for as long as this one may wait: nothing was done. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof AppError && error.facts.sqlState === '55P03';
 }
 
 /**

@@ -126,10 +126,10 @@ async function aSave(between: (stream: number) => Promise<unknown>): Promise<{ s
   const stream = await aStream(db);
   const journal = new SqlJournal({ db, clock: systemClock, log: silentLog });
   const held = meddled(db, async (query, run) => {
-    if (query.text.includes('update actor_owner')) await between(stream);
+    if (query.text.includes('save_snapshots')) await between(stream);
     return run();
   });
-  const snapshots = new SqlSnapshots({ db: held, blobs, journal, log: silentLog });
+  const snapshots = new SqlSnapshots({ db: held, blobs, journal, clock: systemClock, log: silentLog });
   const bytes = new Uint8Array(INLINE_BYTES_MAX + 1);
   return { stream, save: () => snapshots.save({ stream, epoch: 1, version: 1, bytes }) };
 }
@@ -188,7 +188,7 @@ test('[BL15] nor one that a sweep takes in the same moment: the save waits for i
     });
   });
   const saving = save();
-  const waiting = sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%update actor_owner%'`;
+  const waiting = sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%save_snapshots%'`;
   await until('the save waits', async () => (await db.query(waiting)).length > 0);
   commit();
   await dooming;
@@ -200,12 +200,13 @@ test('[BL15] in any order of saves and sweeps, what is pointed to is there', asy
   const sweeper = aSweep();
   const sweeping = (async () => {
     while (!isOver.value) {
-      await db.query(sql`update loose_blobs set due_at = now() where not doomed`);
+      await db.query(sql`
+        update loose_blobs set due_at = now() where key in (select key from loose_blobs where not doomed for update skip locked)`);
       await sweeper.run();
     }
   })();
   const journal = new SqlJournal({ db, clock: systemClock, log: silentLog });
-  const snapshots = new SqlSnapshots({ db, blobs, journal, log: silentLog });
+  const snapshots = new SqlSnapshots({ db, blobs, journal, clock: systemClock, log: silentLog });
   const outcomes: string[] = [];
   const wasEarlier = (): boolean => outcomes.some((outcome) => outcome !== 'saved'); // the sweep, than a save
   const rooms = await Promise.all(Array.from({ length: 4 }, () => aStream(db)));

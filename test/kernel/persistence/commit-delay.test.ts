@@ -73,7 +73,12 @@ test('[CD4] ten who ask again as soon as they are answered share every batch, an
     await settled();
     return [...items];
   };
-  const gathered = new Gathered<number, number>({ clock, itemsMax: 200, waitingMax: 1_000, work });
+  const gathered = new Gathered<number, number>({
+    itemsMax: 200,
+    waitingMax: 1_000,
+    delay: (begin) => new CommitDelay({ clock, begin }),
+    work,
+  });
   let turns = 0;
   const asker = async (last: number): Promise<void> => {
     for (let turn = 0; turn < last; turn += 1) {

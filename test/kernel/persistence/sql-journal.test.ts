@@ -354,58 +354,17 @@ describe('trouble with one stream', () => {
   });
 });
 
-describe('trimming', () => {
-  const snapshotAt = (stream: number, version: number): Promise<unknown> =>
-    db.query(
-      sql`insert into snapshots (stream, version, epoch, size, sha256, bytes) values (${stream}, ${version}, 1, 0, '', '')`,
-    );
-
-  test('[JO13] deletes up to and including the version, but nothing newer than the older of two snapshots', async () => {
-    const journal = journalOn(db);
-    const stream = await aStream(db);
-    for (let version = 1; version <= 6; version++) await append(journal, anEntry(stream, version));
-    await journal.trim(stream, 6);
-    expect(await versionsOf(stream)).toEqual([1, 2, 3, 4, 5, 6]);
-    await snapshotAt(stream, 3);
-    await journal.trim(stream, 6);
-    expect(await versionsOf(stream)).toEqual([1, 2, 3, 4, 5, 6]);
-    await snapshotAt(stream, 5);
-    await journal.trim(stream, 2);
-    expect((await journal.readAfter(stream, 2)).map(({ version }) => version)).toEqual([3, 4, 5, 6]);
-    await journal.trim(stream, 6);
-    expect((await journal.readAfter(stream, 3)).map(({ version }) => version)).toEqual([4, 5, 6]);
-    expect(await db.query(sql`select from journal where stream = ${stream}`)).toHaveLength(3);
-  });
-
-  test('[JO13] long journals go in pieces and are read in pieces', async () => {
-    const journal = journalOn(db);
-    const stream = await aStream(db);
-    const payload = new Uint8Array([1]);
-    await db.query(sql`
-      insert into journal (stream, version, count, epoch, crc, payload)
-      select ${stream}, v, 1, 1, 0, ${payload} from generate_series(1, 5001) v`);
-    for (let version = 1; version <= 5_001; version += 2_500) {
-      const crc = entryCrc(anEntry(stream, version, { payload }));
-      await db.query(sql`update journal set crc = ${crc} where stream = ${stream} and version = ${version}`);
-    }
-    await Promise.all([snapshotAt(stream, 5_000), snapshotAt(stream, 5_001)]);
-    await journal.trim(stream, 5_001);
-    expect((await journal.readAfter(stream, 5_000)).map(({ version }) => version)).toEqual([5_001]);
-    expect(await db.query(sql`select from journal where stream = ${stream}`)).toHaveLength(1);
-  });
-
-  test('[JO13] more than one page of rows is read whole', async () => {
-    const journal = journalOn(db);
-    const stream = await aStream(db);
-    const entries = Array.from({ length: 2_001 }, (_, index) => anEntry(stream, index + 1));
-    const column = (pick: (entry: (typeof entries)[number]) => number): number[] => entries.map(pick);
-    await db.query(sql`
-      insert into journal (stream, version, count, epoch, crc, payload)
-      select ${stream}, v, 1, 1, crc, convert_to('change ' || v, 'UTF8')
-        from unnest(${column(({ version }) => version)}::bigint[], ${column(entryCrc)}::int[]) as e (v, crc)`);
-    const read = await journal.readAfter(stream, 0);
-    expect([read.length, read.at(-1)?.version]).toEqual([2_001, 2_001]);
-  });
+test('[JO13] more than one page of rows is read whole', async () => {
+  const journal = journalOn(db);
+  const stream = await aStream(db);
+  const entries = Array.from({ length: 2_001 }, (_, index) => anEntry(stream, index + 1));
+  const column = (pick: (entry: (typeof entries)[number]) => number): number[] => entries.map(pick);
+  await db.query(sql`
+    insert into journal (stream, version, count, epoch, crc, payload)
+    select ${stream}, v, 1, 1, crc, convert_to('change ' || v, 'UTF8')
+      from unnest(${column(({ version }) => version)}::bigint[], ${column(entryCrc)}::int[]) as e (v, crc)`);
+  const read = await journal.readAfter(stream, 0);
+  expect([read.length, read.at(-1)?.version]).toEqual([2_001, 2_001]);
 });
 
 /** Waits until so many statements wait for a lock in this database. */

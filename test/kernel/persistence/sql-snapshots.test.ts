@@ -1,18 +1,23 @@
-import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/observe.ts';
-import { sql } from '../../../src/kernel/persistence/sql.ts';
+import { TRIM_ROWS, TRIM_WITH_SAVE } from '../../../src/kernel/persistence/snapshot-queries.ts';
+import type { SnapshotSave } from '../../../src/kernel/persistence/snapshots.ts';
+import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlJournal } from '../../../src/kernel/persistence/sql-journal.ts';
 import { INLINE_BYTES_MAX, JOURNAL_BYTES_MAX, SqlSnapshots } from '../../../src/kernel/persistence/sql-snapshots.ts';
 import { append } from '../../support/appends.ts';
 import { until } from '../../support/e2e/until.ts';
+import { manualClock } from '../../support/manual-clock.ts';
 import { type MemoryBlobs, memoryBlobs } from '../../support/memory-blobs.ts';
 import { usePostgres } from '../../support/postgres.ts';
+import { savesIn } from '../../support/saves.ts';
 import { anEntry, aStream, type Meddler, meddled, takeOver } from '../../support/streams.ts';
 
 const postgres = usePostgres();
+let url: string;
 let db: PostgresSql;
 let journal: SqlJournal;
 let blobs: MemoryBlobs;
@@ -20,12 +25,13 @@ let snapshots: SqlSnapshots;
 let stream: number;
 
 beforeAll(async () => {
-  db = await postgres.open();
+  url = await postgres.database();
+  db = await postgres.open({ url });
   journal = new SqlJournal({ db, clock: systemClock, log: silentLog });
 });
 beforeEach(async () => {
   blobs = memoryBlobs();
-  snapshots = new SqlSnapshots({ db, blobs, journal, log: silentLog });
+  snapshots = new SqlSnapshots({ db, blobs, journal, clock: systemClock, log: silentLog });
   stream = await aStream(db);
 });
 
@@ -118,15 +124,49 @@ test('[SN6] inline bytes are checked too; with only one snapshot the whole journ
   expect(await journal.readAfter(stream, 0)).toHaveLength(3);
 });
 
-test('[SN6] trimming after each save, as actors do, never takes what a damaged snapshot would need', async () => {
+test('[SN6] what goes from the journal with each save is never what a damaged snapshot would need', async () => {
   await appendUpTo(9);
-  for (const version of [3, 6, 9]) {
-    await saveBig(version);
-    await journal.trim(stream, version);
-  }
+  for (const version of [3, 6, 9]) await saveBig(version);
   expect((await journal.readAfter(stream, 6)).map(({ version }) => version)).toEqual([7, 8, 9]);
   blobs.stored.delete(await keyOf(9));
   expect((await snapshots.load(stream))?.version).toBe(6);
+});
+
+test('[JO13] a save takes from the journal what the snapshot before it holds, and nothing newer', async () => {
+  const left = async (): Promise<number[]> =>
+    (await db.query(sql<{ version: number }>`select version from journal where stream = ${stream} order by version`)).map(
+      ({ version }) => version,
+    );
+  await appendUpTo(6);
+  await saveSmall(3);
+  expect(await left()).toEqual([1, 2, 3, 4, 5, 6]);
+  await saveSmall(5);
+  expect(await left()).toEqual([4, 5, 6]);
+  expect(await saveSmall(4)).toBe('stale');
+  expect(await left()).toEqual([4, 5, 6]);
+  await saveBig(6);
+  expect(await left()).toEqual([6]);
+});
+
+test('[JO13] of a long journal some goes in the same statement, and the rest after it', async () => {
+  const entries = TRIM_WITH_SAVE + TRIM_ROWS + 1;
+  await db.query(sql`
+    insert into journal (stream, version, count, epoch, crc, payload)
+    select ${stream}, v, 1, 1, 0, '' from generate_series(1, ${entries}::int) v`);
+  const changed: number[] = [];
+  const counted = new SqlSnapshots({
+    ...{ blobs, journal, clock: systemClock, log: silentLog },
+    db: meddled(db, async (query, run) => {
+      const rows = await run();
+      if (query.text.trim().startsWith('delete')) changed.push(rows.length);
+      return rows;
+    }),
+  });
+  const save = (version: number): Promise<string> => counted.save({ stream, epoch: 1, version, bytes: new Uint8Array([1]) });
+  await save(entries - 1);
+  await save(entries);
+  expect(changed).toEqual([TRIM_ROWS, 0]);
+  expect(await db.query(sql`select version from journal where stream = ${stream}`)).toEqual([{ version: entries }]);
 });
 
 test('[SN7] a damaged snapshot whose place neither an older one nor the journal can take is an error, never an empty start', async () => {
@@ -145,10 +185,7 @@ test('[SN7] a damaged snapshot whose place neither an older one nor the journal 
 
 test('[SN7] a store that is away is an error that says so, not a missing snapshot', async () => {
   await appendUpTo(6);
-  for (const version of [2, 4, 6]) {
-    await saveBig(version);
-    await journal.trim(stream, version);
-  }
+  for (const version of [2, 4, 6]) await saveBig(version);
   storeGone();
   await expect(snapshots.load(stream)).rejects.toBe(away);
 });
@@ -167,11 +204,13 @@ test('[SN9] a room opens without the store where an inline snapshot or the whole
     return loaded?.version;
   };
   await saveBig(1);
+  expect(await loadAlone()).toBeUndefined(); // the journal is whole still
   await saveBig(2);
-  expect(await loadAlone()).toBeUndefined(); // nothing was trimmed yet
+  asked = 0;
+  await expect(loadAlone()).rejects.toBe(away);
   expect(asked).toBe(1); // it was not asked for the other one too
+  blobs.get = get;
   await saveSmall(4);
-  await journal.trim(stream, 2);
   await saveBig(6);
   expect(await loadAlone()).toBe(4);
 });
@@ -191,17 +230,13 @@ test('[SN10] so the journal stays bounded however long the store is away, and bl
   const { put, get, read } = blobs;
   storeGone();
   let longest = 0;
-  let savedVersion = 0;
   for (let version = 1; version <= 60; version++) {
     await appendUpTo(version, new Uint8Array(1024 * 1024), version);
     const [journaled] = await db.query(
       sql<{ entries: number }>`select count(*) as entries from journal where stream = ${stream}`,
     );
     longest = Math.max(longest, journaled!.entries);
-    const outcome = await saveBig(version).catch(() => 'failed');
-    if (outcome !== 'saved') continue;
-    if (savedVersion > 0) await journal.trim(stream, savedVersion); // as a room does
-    savedVersion = version;
+    await saveBig(version).catch(() => 'failed');
   }
   expect(longest).toBeLessThanOrEqual(10); // MiB
   Object.assign(blobs, { put, get, read });
@@ -218,10 +253,10 @@ test('[SN10] only one large row is on its way at a time; the others wait for the
     goOn = resolve;
   });
   const slow = meddled(db, async (query, run) => {
-    if (query.text.includes('update actor_owner')) await held;
+    if (query.text.includes('save_snapshots')) await held;
     return run();
   });
-  const crowded = new SqlSnapshots({ db: slow, blobs, journal, log: silentLog });
+  const crowded = new SqlSnapshots({ db: slow, blobs, journal, clock: systemClock, log: silentLog });
   const save = (one: number): Promise<string> => crowded.save({ stream: one, epoch: 1, version: 1, bytes: big(1) });
   let refused = 0;
   const outcomes = streams.map((one) =>
@@ -235,6 +270,107 @@ test('[SN10] only one large row is on its way at a time; the others wait for the
   expect((await Promise.all(outcomes)).sort()).toEqual(['refused', 'refused', 'saved']);
   expect(await save(streams[2]!)).toBe('saved');
 });
+
+describe('snapshots that nobody waits for', () => {
+  /** So many streams, and snapshots whose time is told by hand and whose statements are counted. */
+  async function several(count: number, through: Sql = db) {
+    const clock = manualClock();
+    const sizes: number[] = [];
+    const counted = meddled(through, (query, run) => {
+      if (query.text.includes('save_snapshots')) sizes.push(savesIn(query.values).length);
+      return run();
+    });
+    const streams = await Promise.all(Array.from({ length: count }, () => aStream(db)));
+    const gathering = new SqlSnapshots({ db: counted, blobs, journal, clock, log: silentLog });
+    const save = (one: number, rest: Partial<SnapshotSave> = {}): Promise<string> =>
+      gathering.save({ stream: one, epoch: 1, version: 1, bytes: new Uint8Array([one % 256, 1]), mayWait: true, ...rest });
+    return { streams, save, sizes, clock };
+  }
+  const bytesOf = async (one: number): Promise<number[]> => [...(await snapshots.load(one))!.bytes];
+
+  test('[SN18] are saved with those of a tenth of a second, each with its own bytes', async () => {
+    const { streams, save, sizes, clock } = await several(3);
+    const saves = [save(streams[2]!), save(streams[0]!, { bytes: new Uint8Array() }), save(streams[1]!, { epoch: 2 })];
+    clock.advance(99);
+    expect(sizes).toEqual([]);
+    clock.advance(1);
+    expect(await Promise.all(saves)).toEqual(['saved', 'saved', 'stale']);
+    expect(sizes).toEqual([3]);
+    expect(await bytesOf(streams[2]!)).toEqual([streams[2]! % 256, 1]);
+    expect(await bytesOf(streams[0]!)).toEqual([]);
+    expect(await snapshots.load(streams[1]!)).toBeNull();
+  });
+
+  test('[SN18] nor do sixteen wait longer, nor those beside one that somebody waits for', async () => {
+    const { streams, save, sizes } = await several(18);
+    expect(new Set(await Promise.all(streams.slice(0, 16).map((one) => save(one))))).toEqual(new Set(['saved']));
+    expect(await Promise.all([save(streams[16]!), save(streams[17]!, { mayWait: false })])).toEqual(['saved', 'saved']);
+    expect(sizes).toEqual([16, 2]);
+  });
+
+  test('[SN18] large ones and small ones go together', async () => {
+    const { streams, save, sizes } = await several(2);
+    const large = save(streams[0]!, { bytes: big(1) });
+    await until('the blob is there', () => blobs.stored.size === 1);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await Promise.all([save(streams[1]!, { mayWait: false }), large])).toEqual(['saved', 'saved']);
+    expect(sizes).toEqual([2]);
+    expect((await bytesOf(streams[0]!)).length).toBe(INLINE_BYTES_MAX + 1);
+    expect(await bytesOf(streams[1]!)).toEqual([streams[1]! % 256, 1]);
+  });
+
+  test('[SN2] of two of one room the newer is saved', async () => {
+    const { streams, save } = await several(1);
+    const one = streams[0]!;
+    const saves = [save(one, { version: 2, bytes: new Uint8Array([2]) }), save(one, { mayWait: false })];
+    expect(await Promise.all(saves)).toEqual(['saved', 'stale']);
+    expect(await bytesOf(one)).toEqual([2]);
+  });
+
+  test('[SN19] a lock on one row, or one that the server refuses, holds up that room alone', async () => {
+    const impatient = await postgres.open({ url, lockMsMax: 50 });
+    const { streams, save, sizes } = await several(4, impatient);
+    const [locked, refused, ...others] = streams;
+    await db.transaction(async (tx) => {
+      await tx.query(sql`select from actor_owner where stream = ${locked} for share`);
+      const saves = [save(locked!), save(refused!, { version: -1 }), ...others.map((one) => save(one, { mayWait: false }))];
+      const [ofLocked, ofRefused, ...rest] = await Promise.allSettled(saves);
+      expect(ofLocked).toMatchObject({ reason: { code: 'DATABASE_UNAVAILABLE' } });
+      expect(ofRefused).toMatchObject({ value: 'stale' });
+      expect(rest).toMatchObject([{ value: 'saved' }, { value: 'saved' }]);
+    });
+    expect(sizes[0]).toBeGreaterThan(1);
+  });
+});
+
+test('[SN2] a save that waited for an older one is saved, and one that waited for a newer one is stale', async () => {
+  for (const [version, outcome] of [
+    [5, 'saved'],
+    [2, 'stale'],
+  ] as const) {
+    const one = await aStream(db);
+    let saving: Promise<string> = Promise.resolve('');
+    await db.transaction(async (tx) => {
+      const within = new SqlSnapshots({ db: tx, blobs, journal, clock: systemClock, log: silentLog });
+      expect(await within.save({ stream: one, epoch: 1, version: 3, bytes: new Uint8Array([3]) })).toBe('saved');
+      saving = snapshots.save({ stream: one, epoch: 1, version, bytes: new Uint8Array([version]) });
+      await untilBlocked();
+    });
+    expect(await saving).toBe(outcome);
+    const [owner] = await db.query(sql<{ at: number }>`select snapshot_version as at from actor_owner where stream = ${one}`);
+    expect(owner!.at).toBe(Math.max(3, version));
+    expect((await snapshots.load(one))?.version).toBe(Math.max(3, version));
+  }
+});
+
+async function untilBlocked(): Promise<void> {
+  await until('a statement waits for a lock', async () => {
+    const blocked = await db.query(
+      sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+    );
+    return blocked.length > 0;
+  });
+}
 
 test.each<[string, (bytes: Uint8Array) => Uint8Array | null]>([
   ['other bytes', (bytes) => bytes.with(1_000, 1)],
@@ -265,14 +401,14 @@ function dyingAt(pattern: RegExp, when: 'before' | 'after'): SqlSnapshots {
     if (when === 'after') await run();
     throw new Error('dead');
   };
-  return new SqlSnapshots({ db: meddled(db, meddler), blobs, journal, log: silentLog });
+  return new SqlSnapshots({ db: meddled(db, meddler), blobs, journal, clock: systemClock, log: silentLog });
 }
 
 test.each([
   ['before it notes the key', /insert into loose_blobs/, 'before', { blobs: 1, loose: 0, versions: [3] }],
   ['before the put', /insert into loose_blobs/, 'after', { blobs: 1, loose: 1, versions: [3] }],
-  ['between put and pointer', /update actor_owner/, 'before', { blobs: 2, loose: 1, versions: [3] }],
-  ['right after the pointer', /update actor_owner/, 'after', { blobs: 2, loose: 0, versions: [3, 4] }],
+  ['between put and pointer', /save_snapshots/, 'before', { blobs: 2, loose: 1, versions: [3] }],
+  ['right after the pointer', /save_snapshots/, 'after', { blobs: 2, loose: 0, versions: [3, 4] }],
 ] as const)('[SN12] a worker that dies leaves a loose blob at most: %s', async (_, pattern, when, left) => {
   await appendUpTo(4);
   await saveBig(3);

@@ -48,27 +48,24 @@ export function read(tx: FakeTransaction, [stream, after, limit]: readonly any[]
     .map((row) => ({ ...row }));
 }
 
-/** With `keepsOlder` false it is the mutant that trusts its caller. */
-export function trim({ keepsOlder }: { keepsOlder: boolean }): Statement {
-  return (tx, [stream, , version, , limit]) => {
-    const { tables } = tx;
-    const older = tables.snapshotsOf(stream).at(-2)?.version;
-    if (keepsOlder && older === undefined) return [];
-    const upTo = keepsOlder ? Math.min(version, older!) : version;
-    const doomed = new Set(
-      tables
-        .journalOf(stream)
-        .filter((row) => row.version <= upTo)
-        .slice(0, limit),
-    );
-    tx.atCommit(() => {
-      const rows = tables.journalOf(stream);
-      if (rows.length > 0)
-        tables.journals.set(
-          stream,
-          rows.filter((row) => !doomed.has(row)),
-        );
-    });
-    return [...doomed].map(() => ({}));
-  };
+/** What is left of a long journal after a save. */
+export function trim(tx: FakeTransaction, [stream, , , limit]: readonly any[]): Rows {
+  return trimUpTo(tx, { stream, version: tx.tables.snapshotsOf(stream).at(-2)?.version ?? 0, limit });
+}
+
+/** What only mutants do: whatever their caller says. */
+export function trimBlindly(tx: FakeTransaction, [stream, version]: readonly any[]): Rows {
+  return trimUpTo(tx, { stream, version, limit: 10_000 });
+}
+
+function trimUpTo(tx: FakeTransaction, { stream, version, limit }: { stream: number; version: number; limit: number }): Rows {
+  const { tables } = tx;
+  const doomed = new Set(
+    tables
+      .journalOf(stream)
+      .filter((row) => row.version <= version)
+      .slice(0, limit),
+  );
+  tx.atCommit(() => tables.trim(stream, doomed));
+  return [...doomed].map(() => ({}));
 }

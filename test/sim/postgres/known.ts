@@ -30,9 +30,9 @@ const KNOWN: Readonly<Record<number, Known>> = {
   2318431829: { what: 'append without waiting', run: journal.append({ fence: 'lock or skip' }) },
   1705150892: { what: 'find', run: journal.find },
   1824616336: { what: 'read', run: journal.read },
-  1075808550: { what: 'trim', run: journal.trim({ keepsOlder: true }) },
+  525445254: { what: 'trim', run: journal.trim },
   11925534: { what: 'load snapshots', run: snapshots.loadSnapshots },
-  3180943641: { what: 'save snapshot', run: snapshots.saveSnapshot({ isGuarded: true }) },
+  1068413103: { what: 'save snapshots', run: snapshots.saveSnapshots({ isGuarded: true }) },
   3124055990: { what: 'intend blob', run: snapshots.intend },
   1: { what: 'journal bytes', run: snapshots.journalBytes },
   2622107441: { what: 'fence all others', run: ownership.fenceAllOthers },
@@ -54,8 +54,8 @@ const MUTANTS: Readonly<Record<string, Statement>> = {
   'mutant: everybody looks expired': ownership.lookAtOwner({ believesExpired: true }),
   'mutant: fence whoever it is': ownership.fence({ needsExpiry: false }),
   'mutant: renew whatever there is': ownership.renew({ checksLease: false }),
-  'mutant: trim whatever is asked': journal.trim({ keepsOlder: false }),
-  'mutant: the last save wins': snapshots.saveSnapshot({ isGuarded: false }),
+  'mutant: trim whatever is asked': journal.trimBlindly,
+  'mutant: the last save wins': snapshots.saveSnapshots({ isGuarded: false }),
   'mutant: load what the pointer says': snapshots.loadSnapshotAtPointer,
 };
 

@@ -1,6 +1,7 @@
 /** Snapshots in the fake Postgres: what `snapshot-queries.ts` says, and mutants of it. Nobody sweeps loose blobs here. */
+import { type SavedRow, savesIn } from '../../support/saves.ts';
 import { type FakeTransaction, lockFitting, ownerKey, type Rows, type Statement } from './statement.ts';
-import type { OwnerRow, SnapshotRow } from './tables.ts';
+import type { OwnerRow } from './tables.ts';
 
 export function loadSnapshots(tx: FakeTransaction, [stream]: readonly any[]): Rows {
   return [...tx.tables.snapshotsOf(stream)].reverse();
@@ -22,27 +23,45 @@ export function intend(tx: FakeTransaction, [name, stream, epoch, version]: read
 }
 
 /** With `isGuarded` false it is the mutant with which the last save wins. */
-export function saveSnapshot({ isGuarded }: { isGuarded: boolean }): Statement {
-  return function* (tx, [blobKey, version, stream, epoch, , , , , , size, sha256, bytes]) {
+export function saveSnapshots({ isGuarded }: { isGuarded: boolean }): Statement {
+  return function* (tx, values) {
     const { tables } = tx;
-    const seen = tables.snapshotsOf(stream);
-    const isKept = blobKey === null || tables.looseBlobs.has(blobKey);
-    const isOlder = (row: OwnerRow): boolean => isKept && (!isGuarded || (row.epoch === epoch && row.snapshotVersion < version));
-    const row = yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), isOlder);
-    if (row === null) return [];
-    const saved: SnapshotRow = { version, epoch, size, sha256, bytes, blobKey };
-    const newestSeen = seen.at(-1)?.version ?? 0;
-    const dropped = new Set(seen.filter((one) => one.version < newestSeen));
-    tx.atCommit(() => {
-      tables.setOwner(stream, { ...tables.owners.get(stream)!, snapshotVersion: version });
-      tables.looseBlobs.delete(blobKey);
-      const kept = tables.snapshotsOf(stream).filter((one) => !dropped.has(one) && one.version !== version);
-      const all = [...kept, saved].sort((left, right) => left.version - right.version);
-      tables.snapshots.set(stream, all);
-      for (const one of dropped) if (one.blobKey !== null) tables.looseBlobs.add(one.blobKey);
-    });
-    return [{}];
+    const saved: object[] = [];
+    for (const { stream, ...row } of newestOfEach(savesIn(values))) {
+      const seen = tables.snapshotsOf(stream);
+      const isKept = row.blobKey === null || tables.looseBlobs.has(row.blobKey);
+      const isOlder = (owner: OwnerRow): boolean =>
+        isKept && (!isGuarded || (owner.epoch === row.epoch && owner.snapshotVersion < row.version));
+      if ((yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), isOlder)) === null) continue;
+      const olderVersion = seen.at(-1)?.version ?? 0;
+      const dropped = new Set(seen.filter((one) => one.version < olderVersion));
+      const trimmed = new Set(
+        tables
+          .journalOf(stream)
+          .filter(({ version }) => version <= olderVersion)
+          .slice(0, values[8]),
+      );
+      tx.atCommit(() => {
+        tables.setOwner(stream, { ...tables.owners.get(stream)!, snapshotVersion: row.version });
+        if (row.blobKey !== null) tables.looseBlobs.delete(row.blobKey);
+        const kept = tables.snapshotsOf(stream).filter((one) => !dropped.has(one) && one.version !== row.version);
+        tables.snapshots.set(
+          stream,
+          [...kept, row].sort((left, right) => left.version - right.version),
+        );
+        for (const one of dropped) if (one.blobKey !== null) tables.looseBlobs.add(one.blobKey);
+        tables.trim(stream, trimmed);
+      });
+      saved.push({ stream, version: row.version, trimmed: trimmed.size });
+    }
+    return saved;
   };
+}
+
+/** In the order in which their owners' rows are locked. */
+function newestOfEach(saves: readonly SavedRow[]): SavedRow[] {
+  const newestFirst = saves.toSorted((left, right) => left.stream - right.stream || right.version - left.version);
+  return newestFirst.filter(({ stream }, at) => newestFirst[at - 1]?.stream !== stream);
 }
 
 export function findSnapshot(tx: FakeTransaction, [stream, version, sha256]: readonly any[]): Rows {

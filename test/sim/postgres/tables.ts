@@ -103,6 +103,15 @@ export class FakeTables {
     this.listener?.appended(stream, row, by);
   }
 
+  trim(stream: number, doomed: ReadonlySet<JournalRow>): void {
+    const rows = this.journalOf(stream);
+    if (rows.length === 0) return; // the room may be gone
+    this.journals.set(
+      stream,
+      rows.filter((row) => !doomed.has(row)),
+    );
+  }
+
   snapshotsOf(stream: number): readonly SnapshotRow[] {
     return this.snapshots.get(stream) ?? [];
   }

@@ -1,0 +1,44 @@
+-- Saves snapshots, and takes from each journal what the older one of two holds. No row for one whose epoch moved on, or where a newer snapshot is there
+-- or among these, or whose blob is about to be deleted: of it nothing changes.
+--
+-- Nothing newer than the older of two snapshots goes from a journal: with one damaged, the journal still leads on from the other (invariant I3). With
+-- a single snapshot the journal stays whole. Of a long one some entries go at once; who appends waits meanwhile.
+--
+-- A function, because each of its statements is of one room, by its key, and planned once: as one statement for all it took twice as long to plan as
+-- to run, and what was planned for few rooms read whole tables when they had become many.
+create function save_snapshots(
+  streams bigint[], epochs bigint[], versions bigint[], sizes bigint[], blob_keys text[],
+  digests bytea,                                -- 32 bytes each
+  contents bytea, starts int[],                 -- of those without a blob, and where each begins, from 1
+  trim_max int
+) returns table (stream bigint, version bigint, trimmed int) language plpgsql as $$
+declare
+  one record;
+  older bigint;
+begin
+  for one in
+    select given.* from unnest(streams, epochs, versions, sizes, blob_keys, starts) with ordinality
+        as given (stream, epoch, version, size, blob_key, start, at)
+     order by given.stream, given.version desc  -- owners are locked in this order, as by who appends: two of these never wait for each other
+  loop
+    perform from actor_owner o
+      where o.stream = one.stream and o.epoch = one.epoch and o.snapshot_version < one.version for no key update;
+    continue when not found;
+    if one.blob_key is not null then            -- if the sweep takes it in this moment, this waits and then finds no row
+      delete from loose_blobs b where b.key = one.blob_key and not b.doomed;
+      continue when not found;
+    end if;
+    older := (select max(s.version) from snapshots s where s.stream = one.stream);
+    update actor_owner o set snapshot_version = one.version where o.stream = one.stream;
+    insert into snapshots (stream, version, epoch, size, sha256, bytes, blob_key)
+      values (one.stream, one.version, one.epoch, one.size, substring(digests from (32 * one.at - 31)::int for 32),
+        case when one.blob_key is null then substring(contents from one.start for one.size::int) end, one.blob_key);
+    delete from snapshots s where s.stream = one.stream and s.version < older;  -- what they referred to becomes loose, by trigger
+    delete from journal j where j.stream = one.stream and j.version in (
+      select k.version from journal k where k.stream = one.stream and k.version <= older order by k.version limit trim_max);
+    get diagnostics trimmed = row_count;
+    stream := one.stream;
+    version := one.version;
+    return next;
+  end loop;
+end $$;
