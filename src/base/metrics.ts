@@ -74,7 +74,10 @@ export const HISTOGRAMS = {
   },
   atrium_journal_flush_entries: { buckets: COUNTS, help: 'Entries in one batch of the journal, which are rooms.' },
   atrium_journal_flush_bytes: { buckets: BYTES, help: 'Bytes in one batch of the journal.' },
-  atrium_snapshot_seconds: { buckets: SECONDS, help: 'Time to save one snapshot, failures included.' },
+  atrium_snapshot_seconds: {
+    buckets: SECONDS,
+    help: 'Time to save one snapshot, with up to 0.1 s of waiting for others, failures included.',
+  },
   atrium_snapshot_bytes: { buckets: BYTES, help: 'Bytes of one snapshot.' },
   atrium_room_load_seconds: { buckets: SECONDS, help: 'From a room that sleeps to one that answers, of those that woke.' },
   atrium_forward_seconds: { buckets: SECONDS, help: 'From a question to another worker to its answer, whatever that is.' },

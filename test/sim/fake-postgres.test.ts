@@ -1,5 +1,6 @@
 /** The fake Postgres of the simulation does what the real one does: the same contracts hold for both. Here its virtual time goes as real time does. */
-import { afterAll } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
+import { readMigrations } from '../../src/adapters/migration-files.ts';
 import { systemRandom } from '../../src/base/clock.ts';
 import { asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
@@ -14,6 +15,7 @@ import { snapshotsContract } from '../contract/snapshots.contract.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryBlobs } from '../support/memory-blobs.ts';
 import { FakeSql } from './postgres/fake-sql.ts';
+import { FUNCTIONS, sumOfText } from './postgres/known.ts';
 import { PostgresLink } from './postgres/link.ts';
 import { FakeServer } from './postgres/server.ts';
 import { Process, World } from './world.ts';
@@ -90,4 +92,10 @@ snapshotsContract('the fake', async () => {
     takeOver,
     inlineBytesMax: INLINE_BYTES_MAX,
   };
+});
+
+test.each(Object.entries(FUNCTIONS))('[SM3] the function %s is the one that the fake was written after', async (name, sum) => {
+  const migrations = await readMigrations();
+  const newest = migrations.findLast(({ text }) => new RegExp(`create (or replace )?function ${name}\\b`).test(text));
+  expect(sumOfText(newest!.text)).toBe(sum);
 });

@@ -166,7 +166,7 @@ export const forgetRequestsInSnapshot: MakeSql = meddle({
       const sha256 = createHash('sha256').update(bytes).digest();
       return { row: { ...row, bytes, sha256, size: bytes.length }, ruled: { stream, epoch } };
     });
-    return run(saveQuery(saves));
+    return run(saveQuery(saves, query.values.at(-1) === true ? 'wait' : 'leave'));
   },
 });
 

@@ -1,18 +1,16 @@
-/** How long a batch of what nobody waits for is gathered: for so long from its first item on, or until it is full. */
+/** How long a batch of what nobody waits for is gathered: for so long from its first item on. */
 import type { Clock } from '../../base/clock.ts';
 import type { Delay } from './gathered.ts';
 
 interface GatherTimeDeps {
   readonly clock: Clock;
   readonly ms: number;
-  readonly itemsMax: number;
   /** Called when the time is over. */
   readonly begin: () => void;
 }
 
 export class GatherTime implements Delay {
   readonly #deps: GatherTimeDeps;
-  #count = 0;
   #cancel: (() => void) | null = null;
 
   constructor(deps: GatherTimeDeps) {
@@ -24,22 +22,18 @@ export class GatherTime implements Delay {
   }
 
   came(): void {
-    this.#count += 1;
-    if (this.#count >= this.#deps.itemsMax) this.stop();
-    else
-      this.#cancel ??= this.#deps.clock.after(this.#deps.ms, () => {
-        this.stop();
-        this.#deps.begin();
-      });
+    this.#cancel ??= this.#deps.clock.after(this.#deps.ms, () => {
+      this.#cancel = null;
+      this.#deps.begin();
+    });
   }
 
   answered(): void {
-    // Who came meanwhile has a time of its own.
+    // Who came meanwhile has waited since then.
   }
 
   stop(): void {
     this.#cancel?.();
     this.#cancel = null;
-    this.#count = 0;
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Work that is cheaper done together: one batch is under way at a time, and what is asked for meanwhile is the next, which begins when its `Delay` is over.
+ * Work that is cheaper done together: one batch is under way at a time, and what is asked for meanwhile is the next, which begins when its `Delay` is over,
+ * when it is full, or when somebody cannot wait.
  */
 import { AppError } from '../../base/errors.ts';
-import { isLockConflict } from './sql.ts';
 
 /** How long a batch waits for company. */
 export interface Delay {
@@ -11,7 +11,7 @@ export interface Delay {
   came(): void;
   /** A batch ended that answered so many, while so many others wait. */
   answered(count: number, waiting: number): void;
-  /** The next batch waits no longer. */
+  /** A batch begins. */
   stop(): void;
 }
 
@@ -21,8 +21,8 @@ interface GatheredWork<Item, Outcome> {
   /** It calls `begin` when the time of a batch has come by itself. */
   readonly delay: (begin: () => void) => Delay;
   /**
-   * One outcome for each item, in their order. An AppError that it throws is for all who asked; after anything else, and after locks of others that are in the
-   * way, which one of them must have caused, each is done alone.
+   * One outcome for each item, in their order. An AppError that it throws is for all who asked; after anything else, which one of them must have caused,
+   * each is done alone.
    */
   readonly work: (items: readonly Item[]) => Promise<readonly Outcome[]>;
 }
@@ -37,6 +37,8 @@ export class Gathered<Item, Outcome> {
   readonly #work: GatheredWork<Item, Outcome>;
   readonly #delay: Delay;
   #waiting: Waiting<Item, Outcome>[] = [];
+  /** So many of them, from the first on, wait for no company. */
+  #hurried = 0;
   #isRunning = false;
 
   constructor(work: GatheredWork<Item, Outcome>) {
@@ -56,21 +58,28 @@ export class Gathered<Item, Outcome> {
 
   /** What waits, waits no longer for company. */
   hurry(): void {
-    this.#delay.stop();
+    this.#hurried = this.#waiting.length;
     this.#wake();
   }
 
   #wake(): void {
-    if (!this.#isRunning && !this.#delay.isOn && this.#waiting.length > 0) void this.#run();
+    if (!this.#isRunning && this.#isTime) void this.#run();
+  }
+
+  get #isTime(): boolean {
+    const { length } = this.#waiting;
+    return length > 0 && (!this.#delay.isOn || this.#hurried > 0 || length >= this.#work.itemsMax);
   }
 
   async #run(): Promise<void> {
     this.#isRunning = true;
     do {
+      this.#delay.stop();
       const batch = this.#waiting.splice(0, this.#work.itemsMax);
+      this.#hurried = Math.max(0, this.#hurried - batch.length);
       await this.#runBatch(batch);
       this.#delay.answered(batch.length, this.#waiting.length);
-    } while (this.#waiting.length > 0 && !this.#delay.isOn);
+    } while (this.#isTime);
     this.#isRunning = false; // in the turn of the last look, so nobody falls between
   }
 
@@ -79,8 +88,7 @@ export class Gathered<Item, Outcome> {
       const outcomes = await this.#work.work(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index]!);
     } catch (error) {
-      const isOfOne = !(error instanceof AppError) || isLockConflict(error);
-      if (batch.length > 1 && isOfOne) for (const one of batch) await this.#runBatch([one]);
+      if (batch.length > 1 && !(error instanceof AppError)) for (const one of batch) await this.#runBatch([one]);
       else for (const { reject } of batch) reject(error);
     }
   }

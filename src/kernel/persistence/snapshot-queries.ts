@@ -45,8 +45,8 @@ export interface Save {
 }
 
 export interface Saved {
-  readonly stream: number;
-  readonly version: number;
+  /** Which of them it is, from 1. */
+  readonly place: number;
   /** Entries of the journal that went with it. */
   readonly trimmed: number;
 }
@@ -55,9 +55,10 @@ export interface Saved {
 export const TRIM_WITH_SAVE = 1_000;
 
 /**
- * Saves these, each as the function says in `migrations/0014-save-snapshots.sql`: no row for one that is stale, or whose blob is about to be deleted.
+ * Saves these, each as the function says in `migrations/0014-save-snapshots.sql`: no row for one that is stale, or whose blob is about to be deleted, or,
+ * if `locked` are to be left, whose room somebody has locked.
  */
-export function saveQuery(saves: readonly Save[]): Query<Saved> {
+export function saveQuery(saves: readonly Save[], locked: 'wait' | 'leave'): Query<Saved> {
   const column = <Value>(pick: (save: Save) => Value): Value[] => saves.map(pick);
   let end = 1; // SQL counts bytes from 1
   const starts = column(({ row }) => {
@@ -66,10 +67,10 @@ export function saveQuery(saves: readonly Save[]): Query<Saved> {
     return start;
   });
   const query = sql<Saved>`
-    select stream, version, trimmed from save_snapshots(
+    select place, trimmed from save_snapshots(
       ${column(({ ruled }) => ruled.stream)}, ${column(({ ruled }) => ruled.epoch)}, ${column(({ row }) => row.version)},
       ${column(({ row }) => row.size)}, ${column(({ row }) => row.blobKey)}, ${concat(column(({ row }) => row.sha256))},
-      ${concat(column(({ row }) => row.bytes ?? NO_BYTES))}, ${starts}, ${TRIM_WITH_SAVE})`;
+      ${concat(column(({ row }) => row.bytes ?? NO_BYTES))}, ${starts}, ${TRIM_WITH_SAVE}, ${locked === 'wait'})`;
   return named('snapshots.save', query);
 }
 

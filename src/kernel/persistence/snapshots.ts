@@ -24,8 +24,8 @@ export interface Snapshots {
    */
   load(stream: number): Promise<Snapshot | null>;
   /**
-   * Resolves `saved` once the pointer is committed, and what the older snapshot holds is gone from the journal; `stale` when the epoch moved on or a
-   * newer snapshot is there.
+   * Resolves `saved` once the pointer is committed, `stale` when the epoch moved on or a newer snapshot is there. What the older one of two snapshots
+   * holds goes from the journal with it, or with the next.
    * @throws AppError ROOM_OVERLOADED when too many wait; nothing was done then.
    */
   save(snapshot: SnapshotSave): Promise<'saved' | 'stale'>;

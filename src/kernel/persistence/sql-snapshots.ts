@@ -20,7 +20,6 @@ import {
   newestFirstQuery,
   type Ruled,
   type Save,
-  type Saved,
   type SnapshotRow,
   sameQuery,
   saveQuery,
@@ -47,15 +46,18 @@ export const JOURNAL_BYTES_MAX = 8 * 1024 * 1024;
 const FALLBACK_BYTES_MAX = 128 * 1024 * 1024;
 
 /**
- * Snapshots that nobody waits for are saved in one statement with those of so long: it costs Postgres a third, where ten come together. More would hold up
- * those who append to one of them, which has to wait for the whole.
+ * Snapshots that nobody waits for are saved in one statement with those of so long: it costs Postgres a third, where ten come together. Those who append to
+ * one of them wait for the whole, hence no more.
  */
 const GATHER_MS = 100;
 const SAVES_MAX = 16;
-/** With the default of 256 KiB inline no more than 256 MiB, when the database does not answer. */
+/** Each is held in memory meanwhile: without an answer from the database more of them are refused. */
 const WAITING_MAX = 1_024;
 
 type InlineRow = SnapshotRow & { readonly bytes: Uint8Array };
+
+/** How many entries went from the journal; null when it is stale. */
+type Outcome = number | null;
 
 interface Asked<Row extends SnapshotRow> extends Save {
   readonly row: Row;
@@ -64,7 +66,7 @@ interface Asked<Row extends SnapshotRow> extends Save {
 
 export class SqlSnapshots implements Snapshots {
   readonly #deps: SqlSnapshotsDeps;
-  readonly #saves: Gathered<Save, Saved | null>;
+  readonly #saves: Gathered<Save, Outcome | Promise<Outcome>>;
   /** One at a time: these are large, and their connections are those of the journal. */
   #isFallingBack = false;
 
@@ -74,7 +76,7 @@ export class SqlSnapshots implements Snapshots {
     this.#saves = new Gathered({
       itemsMax: SAVES_MAX,
       waitingMax: WAITING_MAX,
-      delay: (begin) => new GatherTime({ clock, ms: GATHER_MS, itemsMax: SAVES_MAX, begin }),
+      delay: (begin) => new GatherTime({ clock, ms: GATHER_MS, begin }),
       work: (saves) => this.#saveAll(saves),
     });
   }
@@ -103,35 +105,42 @@ export class SqlSnapshots implements Snapshots {
     const ruled = { stream, epoch };
     const saving =
       bytes.length <= INLINE_BYTES_MAX ? this.#commit({ row, ruled, mayWait }) : this.#saveLarge({ row, ruled, mayWait });
-    const saved = await saving;
-    if (saved !== null) {
-      if (saved.trimmed === TRIM_WITH_SAVE) await this.#trimRest(stream);
-      return 'saved';
-    }
+    const trimmed = await saving;
+    if (trimmed === TRIM_WITH_SAVE) await this.#trimRest(stream);
+    if (trimmed !== null) return 'saved';
     // The commit of an earlier attempt may have been good and only its answer lost; then this very snapshot is there.
     const [same] = await this.#deps.db.query(sameQuery(row, stream));
     return same === undefined ? 'stale' : 'saved';
   }
 
-  /** Null when it is stale. */
-  #commit({ mayWait, ...save }: Asked<SnapshotRow>): Promise<Saved | null> {
+  async #commit({ mayWait, ...save }: Asked<SnapshotRow>): Promise<Outcome> {
     const saving = this.#saves.ask(save);
     if (!mayWait) this.#saves.hurry();
     return saving;
   }
 
-  async #saveAll(saves: readonly Save[]): Promise<(Saved | null)[]> {
-    const all = await this.#deps.db.query(saveQuery(saves));
-    return saves.map(
-      ({ row, ruled }) => all.find(({ stream, version }) => stream === ruled.stream && version === row.version) ?? null,
-    );
+  /** Whoever is not saved may only have been locked, and is tried by itself: nobody waits for that one here. */
+  async #saveAll(saves: readonly Save[]): Promise<(Outcome | Promise<Outcome>)[]> {
+    const saved = await this.#deps.db.query(saveQuery(saves, 'leave'));
+    const trimmed = new Map(saved.map((one) => [one.place, one.trimmed]));
+    return saves.map((save, at) => trimmed.get(at + 1) ?? this.#saveAlone(save));
   }
 
+  async #saveAlone(save: Save): Promise<Outcome> {
+    const [saved] = await this.#deps.db.query(saveQuery([save], 'wait'));
+    return saved?.trimmed ?? null;
+  }
+
+  /** The snapshot is there; what cannot be trimmed now, the next one finds. */
   async #trimRest(stream: number): Promise<void> {
-    while ((await this.#deps.db.change(trimQuery(stream))) === TRIM_ROWS);
+    try {
+      while ((await this.#deps.db.change(trimQuery(stream))) === TRIM_ROWS);
+    } catch (error) {
+      this.#deps.log.warn({ err: error, stream }, 'journal not trimmed');
+    }
   }
 
-  async #saveLarge({ row, ruled, mayWait }: Asked<InlineRow>): Promise<Saved | null> {
+  async #saveLarge({ row, ruled, mayWait }: Asked<InlineRow>): Promise<Outcome> {
     const [intended] = await this.#deps.db.query(intendQuery(row, ruled));
     if (intended === undefined) return null;
     try {
@@ -143,7 +152,7 @@ export class SqlSnapshots implements Snapshots {
   }
 
   /** @throws `cause` while the journal is short: it covers the gap. */
-  async #saveWithoutBlob(row: InlineRow, ruled: Ruled, cause: unknown): Promise<Saved | null> {
+  async #saveWithoutBlob(row: InlineRow, ruled: Ruled, cause: unknown): Promise<Outcome> {
     if (this.#isFallingBack || row.size > FALLBACK_BYTES_MAX) throw cause;
     this.#isFallingBack = true;
     try {
@@ -151,8 +160,7 @@ export class SqlSnapshots implements Snapshots {
       const journalBytes = journal?.bytes ?? 0;
       if (journalBytes < JOURNAL_BYTES_MAX) throw cause;
       this.#deps.log.warn({ ...ruled, size: row.size, journalBytes, err: cause }, 'snapshot goes inline, no blob can be stored');
-      const [saved] = await this.#saveAll([{ row, ruled }]);
-      return saved!;
+      return await this.#saveAlone({ row, ruled });
     } finally {
       this.#isFallingBack = false;
     }

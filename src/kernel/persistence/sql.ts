@@ -56,11 +56,6 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   return error instanceof SqlError && error.sqlState === '23505' && (constraint === undefined || error.constraint === constraint);
 }
 
-/** Whether locks of other transactions were in the way: nothing was done. */
-export function isLockConflict(error: unknown): boolean {
-  return isLockTimeout(error) || (error instanceof AppError && error.facts.sqlState === '40P01');
-}
-
 /** Whether another transaction held a row for as long as this one may wait: nothing was done. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof AppError && error.facts.sqlState === '55P03';

@@ -32,7 +32,7 @@ const KNOWN: Readonly<Record<number, Known>> = {
   1824616336: { what: 'read', run: journal.read },
   525445254: { what: 'trim', run: journal.trim },
   11925534: { what: 'load snapshots', run: snapshots.loadSnapshots },
-  1068413103: { what: 'save snapshots', run: snapshots.saveSnapshots({ isGuarded: true }) },
+  1463953909: { what: 'save snapshots', run: snapshots.saveSnapshots({ isGuarded: true }) },
   3124055990: { what: 'intend blob', run: snapshots.intend },
   1: { what: 'journal bytes', run: snapshots.journalBytes },
   2622107441: { what: 'fence all others', run: ownership.fenceAllOthers },
@@ -46,6 +46,9 @@ const KNOWN: Readonly<Record<number, Known>> = {
   2104268630: { what: 'move room', run: rooms.moveRoom },
   1687794754: { what: 'find schema', run: () => [] },
 };
+
+/** Functions of the database, by the checksum of the text that makes them; see above. */
+export const FUNCTIONS: Readonly<Record<string, number>> = { save_snapshots: 3406833386 };
 
 /** What mutants run in the place of a statement, with its values. */
 const MUTANTS: Readonly<Record<string, Statement>> = {
@@ -78,6 +81,11 @@ function find(text: string): Known | undefined {
   const known = byText.get(text) ?? KNOWN[sumOf(plainOf(text))];
   if (known !== undefined) byText.set(text, known);
   return known;
+}
+
+/** The checksum by which a text is known. */
+export function sumOfText(text: string): number {
+  return sumOf(plainOf(text));
 }
 
 function plainOf(text: string): string {

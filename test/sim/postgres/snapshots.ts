@@ -22,24 +22,27 @@ export function intend(tx: FakeTransaction, [name, stream, epoch, version]: read
   return [{ key }];
 }
 
-/** With `isGuarded` false it is the mutant with which the last save wins. */
+/** What the function of `migrations/0014-save-snapshots.sql` does. With `isGuarded` false it is the mutant with which the last save wins. */
 export function saveSnapshots({ isGuarded }: { isGuarded: boolean }): Statement {
   return function* (tx, values) {
     const { tables } = tx;
+    const [trimMax, waits] = values.slice(8) as [number, boolean];
     const saved: object[] = [];
-    for (const { stream, ...row } of newestOfEach(savesIn(values))) {
-      const seen = tables.snapshotsOf(stream);
-      const isKept = row.blobKey === null || tables.looseBlobs.has(row.blobKey);
+    const newest = new Map<number, number>();
+    for (const { stream, place, ...row } of inOrder(savesIn(values))) {
       const isOlder = (owner: OwnerRow): boolean =>
-        isKept && (!isGuarded || (owner.epoch === row.epoch && owner.snapshotVersion < row.version));
-      if ((yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), isOlder)) === null) continue;
-      const olderVersion = seen.at(-1)?.version ?? 0;
-      const dropped = new Set(seen.filter((one) => one.version < olderVersion));
+        !isGuarded || (owner.epoch === row.epoch && Math.max(owner.snapshotVersion, newest.get(stream) ?? 0) < row.version);
+      const owner = { key: ownerKey(stream), onConflict: waits ? 'wait' : 'skip' } as const;
+      if ((yield* lockFitting(owner, () => tables.owners.get(stream), isOlder)) === null) continue;
+      if (row.blobKey !== null && !tables.looseBlobs.has(row.blobKey)) continue;
+      newest.set(stream, row.version);
+      const olderVersion = tables.snapshotsOf(stream).at(-1)?.version ?? 0;
+      const dropped = new Set(tables.snapshotsOf(stream).filter((one) => one.version < olderVersion));
       const trimmed = new Set(
         tables
           .journalOf(stream)
           .filter(({ version }) => version <= olderVersion)
-          .slice(0, values[8]),
+          .slice(0, trimMax),
       );
       tx.atCommit(() => {
         tables.setOwner(stream, { ...tables.owners.get(stream)!, snapshotVersion: row.version });
@@ -52,16 +55,17 @@ export function saveSnapshots({ isGuarded }: { isGuarded: boolean }): Statement 
         for (const one of dropped) if (one.blobKey !== null) tables.looseBlobs.add(one.blobKey);
         tables.trim(stream, trimmed);
       });
-      saved.push({ stream, version: row.version, trimmed: trimmed.size });
+      saved.push({ place, trimmed: trimmed.size });
     }
     return saved;
   };
 }
 
-/** In the order in which their owners' rows are locked. */
-function newestOfEach(saves: readonly SavedRow[]): SavedRow[] {
-  const newestFirst = saves.toSorted((left, right) => left.stream - right.stream || right.version - left.version);
-  return newestFirst.filter(({ stream }, at) => newestFirst[at - 1]?.stream !== stream);
+/** The order in which their owners' rows are locked. */
+function inOrder(saves: readonly SavedRow[]): (SavedRow & { place: number })[] {
+  return saves
+    .map((save, at) => ({ ...save, place: at + 1 }))
+    .sort((left, right) => left.stream - right.stream || right.version - left.version);
 }
 
 export function findSnapshot(tx: FakeTransaction, [stream, version, sha256]: readonly any[]): Rows {

@@ -40,13 +40,17 @@ export function* lock(key: string, strength: Strength): Generator<LockRequest, L
  * changed it, it must fit as it is now. Null when it does not.
  */
 export function* lockFitting<Row>(
-  { key, strength = 'noKeyUpdate' }: { key: string; strength?: Strength },
+  {
+    key,
+    strength = 'noKeyUpdate',
+    onConflict = 'wait',
+  }: { key: string; strength?: Strength; onConflict?: LockRequest['onConflict'] },
   read: () => Row | undefined,
   isFit: (row: Row) => boolean,
 ): Generator<LockRequest, Row | null, LockAnswer> {
   const seen = read();
   if (seen === undefined || !isFit(seen)) return null;
-  yield* lock(key, strength);
+  if ((yield { key, strength, onConflict }) === 'skipped') return null;
   const now = read();
   if (now === seen) return now;
   return now !== undefined && isFit(now) ? now : null;
