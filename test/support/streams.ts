@@ -1,6 +1,7 @@
 /** Streams, entries and takeovers for tests of what lies under an actor. */
 import type { JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import { type Query, type Sql, sql } from '../../src/kernel/persistence/sql.ts';
+import { until } from './e2e/until.ts';
 
 let made = 0;
 
@@ -34,4 +35,10 @@ export function meddled(db: Sql, meddler: Meddler): Sql {
     change: async (query) => (await meddler(query, async () => Array.from({ length: await db.change(query) }))).length,
     transaction: (work) => db.transaction((tx) => work(meddled(tx, meddler))),
   };
+}
+
+/** Waits until a statement waits for a lock in this database. */
+export async function untilBlocked(db: Sql): Promise<void> {
+  const blocked = sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+  await until('a statement waits for a lock', async () => (await db.query(blocked)).length > 0);
 }

@@ -12,7 +12,7 @@ import { claimed } from '../../contract/ownership.contract.ts';
 import { append } from '../../support/appends.ts';
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
 import { usePostgres } from '../../support/postgres.ts';
-import { anEntry, aStream, meddled } from '../../support/streams.ts';
+import { anEntry, aStream, meddled, untilBlocked } from '../../support/streams.ts';
 
 const postgres = usePostgres();
 let db: PostgresSql;
@@ -234,7 +234,7 @@ test('[OW10] a claim waits for an append on its way, so the new owner reads it',
     const claim = claimed(ownership, stream).finally(() => {
       hasClaimed = true;
     });
-    await untilBlocked();
+    await untilBlocked(db);
     expect(hasClaimed).toBe(false);
     return { claim };
   });
@@ -243,11 +243,6 @@ test('[OW10] a claim waits for an append on its way, so the new owner reads it',
   expect(await journal.readAfter(stream, 0)).toHaveLength(1);
   expect(await append(journal, anEntry(stream, 2, { epoch }))).toBe('fenced'); // the old owner, now a zombie
 });
-
-async function untilBlocked(): Promise<void> {
-  const blocked = sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-  while ((await db.query(blocked)).length === 0);
-}
 
 test('[OW13] with each renewal a worker hears which of its actors were taken from it, until it has let them go', async () => {
   const watched = renewals();

@@ -15,7 +15,7 @@ import {
 import { append, entriesIn } from '../../support/appends.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 import { usePostgres } from '../../support/postgres.ts';
-import { anEntry, aStream, type Meddler, meddled, takeOver } from '../../support/streams.ts';
+import { anEntry, aStream, type Meddler, meddled, takeOver, untilBlocked } from '../../support/streams.ts';
 
 const postgres = usePostgres();
 let url: string;
@@ -347,7 +347,7 @@ describe('trouble with one stream', () => {
     await db.transaction(async (tx) => {
       expect(await append(journalOn(tx), anEntry(stream, 1))).toBe('committed');
       deleted = db.query(sql`delete from rooms where pk = ${stream}`);
-      await untilBlocked(1);
+      await untilBlocked(db);
     });
     await deleted;
     expect(await db.query(sql`select from journal where stream = ${stream}`)).toEqual([]);
@@ -366,13 +366,3 @@ test('[JO13] more than one page of rows is read whole', async () => {
   const read = await journal.readAfter(stream, 0);
   expect([read.length, read.at(-1)?.version]).toEqual([2_001, 2_001]);
 });
-
-/** Waits until so many statements wait for a lock in this database. */
-async function untilBlocked(count: number): Promise<void> {
-  for (;;) {
-    const blocked = await db.query(
-      sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
-    );
-    if (blocked.length >= count) return;
-  }
-}

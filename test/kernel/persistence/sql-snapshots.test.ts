@@ -14,7 +14,7 @@ import { manualClock } from '../../support/manual-clock.ts';
 import { type MemoryBlobs, memoryBlobs } from '../../support/memory-blobs.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { savesIn } from '../../support/saves.ts';
-import { anEntry, aStream, type Meddler, meddled, takeOver } from '../../support/streams.ts';
+import { anEntry, aStream, type Meddler, meddled, takeOver, untilBlocked } from '../../support/streams.ts';
 
 const postgres = usePostgres();
 let url: string;
@@ -352,7 +352,7 @@ describe('snapshots that nobody waits for', () => {
       await tx.query(sql`select from actor_owner where stream = ${locked} for share`);
       ofLocked = save(locked!);
       expect(await Promise.all([save(streams[0]!), save(other!, { mayWait: false })])).toEqual(['saved', 'saved']);
-      await untilBlocked();
+      await untilBlocked(db);
       expect(await append(journal, anEntry(streams[0]!, 1))).toBe('committed');
       expect(await save(other!, { version: 2, mayWait: false })).toBe('saved');
     });
@@ -371,7 +371,7 @@ test('[SN2] a save that waited for an older one is saved, and one that waited fo
       const within = new SqlSnapshots({ db: tx, blobs, journal, clock: systemClock, log: silentLog });
       expect(await within.save({ stream: one, epoch: 1, version: 3, bytes: new Uint8Array([3]) })).toBe('saved');
       saving = snapshots.save({ stream: one, epoch: 1, version, bytes: new Uint8Array([version]) });
-      await untilBlocked();
+      await untilBlocked(db);
     });
     expect(await saving).toBe(outcome);
     const [owner] = await db.query(sql<{ at: number }>`select snapshot_version as at from actor_owner where stream = ${one}`);
@@ -379,15 +379,6 @@ test('[SN2] a save that waited for an older one is saved, and one that waited fo
     expect((await snapshots.load(one))?.version).toBe(Math.max(3, version));
   }
 });
-
-async function untilBlocked(): Promise<void> {
-  await until('a statement waits for a lock', async () => {
-    const blocked = await db.query(
-      sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
-    );
-    return blocked.length > 0;
-  });
-}
 
 test.each<[string, (bytes: Uint8Array) => Uint8Array | null]>([
   ['other bytes', (bytes) => bytes.with(1_000, 1)],
