@@ -152,9 +152,9 @@ export class Fanout {
     this.#waiting = null;
     this.#waitingBytes = 0;
     this.#hadCompany = waiting.length > 1;
-    this.#leftAtMs = this.#deps.clock.monotonicMs();
     if (waiting.length === 1) this.#sendOne(waiting[0]!);
     else for (const kind of KINDS) this.#sendAll(kind, waiting);
+    this.#leftAtMs = this.#deps.clock.monotonicMs(); // after it: what came in one moment with this one is not alone, however long that took
   }
 
   /** As most turns of most rooms are: there is nothing to gather, and one look at the sessions finds both kinds. */

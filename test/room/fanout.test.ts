@@ -7,7 +7,7 @@ import type { RoomState } from '../../src/room/shapes.ts';
 import { aRoom, id, join, newcomer, say } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
-function fanoutOf(room: RoomState) {
+function fanoutOf(room: RoomState, { deliveryMs = 0 } = {}) {
   const clock = manualClock();
   const delivered: { to: readonly string[]; frames: readonly OutFrame[] }[] = [];
   const fanout = new Fanout({
@@ -16,7 +16,10 @@ function fanoutOf(room: RoomState) {
     guarded: (task) => task(),
     sessions: {
       has: (session) => session !== 'remote',
-      deliver: (to, frames) => void delivered.push({ to: to.map(({ id }) => id), frames }),
+      deliver(to, frames) {
+        clock.advance(deliveryMs);
+        delivered.push({ to: to.map(({ id }) => id), frames });
+      },
     },
   });
   /** What each session got since the last call, as texts. */
@@ -240,6 +243,17 @@ test('[FO12] typing that comes alone leaves at once and takes along what waits; 
   expect(left()).toEqual([['bob', 1]]);
   clock.turn();
   expect(left()).toEqual([]);
+});
+
+test('[FO12] what comes in one turn with typing that went to many is not alone, however long that took: the rest leaves together', () => {
+  const room = aRoom(newcomer('ann', { kind: 'yjs' }), newcomer('bob', { kind: 'yjs' }));
+  for (const name of ['ann', 'bob']) say(room, { type: 'ydoc.fetch', from: id(name), guid: '', vector: Uint8Array.of(0) });
+  const { fanout, turn, delivered } = fanoutOf(room, { deliveryMs: 5 });
+  const type = () =>
+    fanout.send({ ydocBut: id('ann'), guid: '' }, { type: 'ydoc.update', guid: '', update: Uint8Array.of(0, 0) }, 99);
+  for (let times = 0; times < 4; times += 1) type();
+  expect(delivered.splice(0)).toHaveLength(1);
+  expect(turn().bob).toHaveLength(3);
 });
 
 test('[FO14] what a newcomer alone is to hear leaves with its join; what waits for others keeps its order, and leaves with its turn', () => {
