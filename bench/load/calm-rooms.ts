@@ -3,6 +3,7 @@ import type { Company, Outcome, Trial, Variant } from '../case.ts';
 import { FANOUT_YJS, NEIGHBOURS } from '../config.ts';
 import { inItsProcess } from './company.ts';
 import { talkOf } from './fanout-yjs.ts';
+import { firstOnCore } from './first-on-core.ts';
 import type { Job } from './job.ts';
 import { eachOf, ManyRooms } from './many-rooms.ts';
 import { startPace } from './pace.ts';
@@ -47,7 +48,7 @@ async function calmRooms(trial: Trial, invite: () => Promise<Company>): Promise<
   const company = await invite();
   const { refused } = company;
   const refusals = { before: 0, during: 0 };
-  const window = await measure(trial, {
+  const book = {
     open() {
       refusals.before = refused?.() ?? 0;
       calm.open();
@@ -56,7 +57,8 @@ async function calmRooms(trial: Trial, invite: () => Promise<Company>): Promise<
       calm.close();
       refusals.during = (refused?.() ?? 0) - refusals.before;
     },
-  });
+  };
+  const window = await firstOnCore(() => measure(trial, book));
   stopTyping();
   await settled(calm);
   calm.leave();
