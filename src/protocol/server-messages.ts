@@ -97,6 +97,11 @@ export function isCursor(message: ServerMessage): boolean {
   return message.type === 'awareness' || (message.type === 'presence' && (message.targetActor ?? ALL_OTHERS) === ALL_OTHERS);
 }
 
+/** What somebody waits for, and what hardly ever comes with company: typing, and a document that was asked for. */
+export function isAwaited(message: ServerMessage): boolean {
+  return message.type === 'ydoc.update' || message.type === 'ydoc.state' || message.type === 'storage.state';
+}
+
 /** `targetActor` of a full presence for all others (protocol 4.1). */
 export const ALL_OTHERS = -1;
 

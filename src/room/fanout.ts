@@ -3,7 +3,7 @@
  *
  * Cursors wait a moment for each other. The first leaves at the end of its turn; what comes within the next 5 ms leaves together, so that a room full of
  * people who move sends two hundred frames a second to each, and not a thousand. Anything else leaves at the end of its turn and takes along what waits;
- * where people type now and then, at once.
+ * where people type now and then, or come in, at once.
  *
  * It knows sessions and messages, not sockets: what it makes goes to `deliver` as one frame and the sessions it is for, so that a
  * frame for another worker crosses the bus once. Who hears a message is settled by the decision it came from: a session that
@@ -18,6 +18,7 @@ import {
   type ClientKind,
   encodeForSdk,
   encodeForYjs,
+  isAwaited,
   isCursor,
   isDroppable,
   isReadBy,
@@ -46,7 +47,10 @@ const TURN_BYTES_MAX = 16 * 1024 * 1024;
 
 /** From cursors to the next: far below what anybody sees, and a fifth of the frames where fifty people move. */
 const CURSORS_EVERY_MS = 5;
-/** Typing that comes alone, so long after what left last, does not wait for the end of its turn: nothing would join it. */
+/**
+ * Typing, or a document, that comes alone, so long after what left last, does not wait for the end of its turn: nothing would join it. Where many come in one
+ * moment, the turn is long, and each who has got its document has something to do meanwhile.
+ */
 const CALM_MS = 1;
 /** So many messages wait no longer than their turn. */
 const WAITING_MAX = 1_000;
@@ -91,7 +95,7 @@ export class Fanout {
     const at = this.#waiting === null ? 0 : this.#waiting.at(-1)!.at + 1;
     this.#waiting = withOneMore(this.#waiting, { at, to, message, decision, text: null, bytes: null });
     this.#waitingBytes += bytes;
-    if (this.#waitingBytes > TURN_BYTES_MAX || (message.type === 'ydoc.update' && this.#isCalm)) this.flush();
+    if (this.#waitingBytes > TURN_BYTES_MAX || (isAwaited(message) && this.#isCalm)) this.flush();
     else if (!isCursor(message) || this.#waiting.length >= WAITING_MAX) this.#flushSoon();
     else if (!this.#isPausing) this.#flushAndPause();
   }

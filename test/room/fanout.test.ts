@@ -117,8 +117,7 @@ test('[FO6] Yjs clients get one frame a message, and nothing of what only the SD
 test('[FO7] much at once leaves in parts within the turn: one string for all of it may be longer than any string can be', () => {
   const room = aRoom('ann');
   const { fanout, delivered, clock } = fanoutOf(room);
-  const state = { type: 'ydoc.state', guid: '', update: new Uint8Array(8_000_000), vector: new Uint8Array(1), hash: '' } as const;
-  for (let round = 0; round < 4; round += 1) fanout.send({ only: id('ann') }, state, 9, state.update.length);
+  for (let round = 0; round < 4; round += 1) fanout.send({ only: id('ann') }, event(round), 9, 8_000_000);
   expect(delivered.map(({ frames }) => frames.length)).toEqual([1]); // three of them are more than may wait
   clock.turn();
   expect(delivered).toHaveLength(2);
@@ -254,6 +253,20 @@ test('[FO12] what comes in one turn with typing that went to many is not alone, 
   for (let times = 0; times < 4; times += 1) type();
   expect(delivered.splice(0)).toHaveLength(1);
   expect(turn().bob).toHaveLength(3);
+});
+
+test('[FO12] a document that was asked for leaves at once, and the next of the same moment with its turn', () => {
+  const bytes = Uint8Array.of(0, 0);
+  const documents = [
+    { type: 'ydoc.state', guid: '', update: bytes, vector: bytes, hash: '' },
+    { type: 'storage.state', chunks: ['[]'] },
+  ] as const;
+  for (const document of documents) {
+    const { fanout, turn, delivered } = fanoutOf(aRoom('ann', 'bob'));
+    for (const name of ['ann', 'bob']) fanout.send({ only: id(name) }, document, 9);
+    expect(delivered.splice(0).map(({ to }) => to)).toEqual([['ann']]);
+    expect(Object.keys(turn())).toEqual(['bob']);
+  }
 });
 
 test('[FO14] what a newcomer alone is to hear leaves with its join; what waits for others keeps its order, and leaves with its turn', () => {
