@@ -136,6 +136,8 @@ export const NEIGHBOURS = {
   seconds: 8,
   calm: { rooms: 20, clients: 5, perSecond: 2 },
   hot: { clients: 100, typists: 10, perSecond: 50 },
+  /** Few speak, and all hear: what is said costs the server as much as a hundred updates in a usual room. */
+  audience: { clients: 1_000, typists: 2, perSecond: 5 },
   /** As after a deployment, but without an end: each comes back every other second. */
   returning: { clients: 100, perSecond: 50, nodes: 10_000 },
 } as const;

@@ -21,6 +21,7 @@ import { measure, outcomeOf, settled } from './window.ts';
 
 const FETCH = Buffer.from('[{"type":200}]');
 const BESIDE = 'calm rooms beside a hot one';
+const AUDIENCE = 'calm rooms beside one of a thousand people';
 const RETURNING = 'calm rooms beside a large one that all come back to';
 const READING = 'a room in which all read';
 const ONE_SLOW = 'the same, one does not read';
@@ -35,7 +36,8 @@ export const neighbours: Case = {
   peers: [rawUws],
   variants: [
     ...calmVariants('neighbours', [
-      { name: BESIDE, company: startHotRoom },
+      { name: BESIDE, company: (trial) => startTalk(trial, NEIGHBOURS.hot) },
+      { name: AUDIENCE, company: (trial) => startTalk(trial, NEIGHBOURS.audience) },
       { name: RETURNING, company: startReturning, notFor: [rawUws.name] }, // it keeps nothing that could be large
     ]),
     { name: READING, load: (trial) => largeEvents(trial, 'all read') },
@@ -45,17 +47,24 @@ export const neighbours: Case = {
   metrics: ['p50Ms', 'p99Ms', 'grownMb', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [
     { variant: BESIDE, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } },
+    { variant: AUDIENCE, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } },
     { variant: RETURNING, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } },
     { variant: ONE_SLOW, metric: 'p99Ms', against: { variant: READING }, limit: { atMost: 2 } },
     { variant: ONE_SLOW, metric: 'grownMb', against: null, limit: { atMost: GROWN_MB_MAX } },
   ],
 };
 
+interface Talk {
+  readonly clients: number;
+  readonly typists: number;
+  /** Updates of each typist. */
+  readonly perSecond: number;
+}
+
 /** Its frames are made before and not read when they arrive: the load is to have time for the calm. */
-async function startHotRoom(trial: Trial): Promise<Company> {
-  const { clients, typists, perSecond } = NEIGHBOURS.hot;
+async function startTalk(trial: Trial, { clients, typists, perSecond }: Talk): Promise<Company> {
   const ledger = new Ledger({ senders: typists, clients, reach: 'others' });
-  const entry = editors({ roomId: 'hot', clients, ledger });
+  const entry = editors({ roomId: 'talk', clients, ledger });
   const crowd = await Crowd.enter(trial, { ...entry, receive: () => undefined });
   const count = Math.ceil((trial.warmupSeconds + trial.seconds + 5) * perSecond);
   const frames = Array.from({ length: typists }, (_, typist) => typedFrames(typist, count));
@@ -72,7 +81,7 @@ async function startHotRoom(trial: Trial): Promise<Company> {
     stop() {
       stopTalking();
       crowd.leave();
-      return crowd.losses.map((loss) => `the hot room: ${loss}`);
+      return crowd.losses.map((loss) => `the company: ${loss}`);
     },
   };
 }

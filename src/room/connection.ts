@@ -78,8 +78,6 @@ type Phase =
   | { readonly name: 'joining' | 'entered' | 'rejoining'; readonly roomId: RoomId; readonly target: SocketTarget }
   | { readonly name: 'closed' };
 
-/** Ops of one client that may wait for the room's answers when it sends more: a frame of FRAME_BYTES_MAX holds up to 300,000, and a room answers in a commit. */
-const UNANSWERED_MAX = 500_000;
 /** From a new snapshot to what its reader sends again: a round trip, and the snapshot's own time on the wire. */
 const RESEND_MS_MAX = 10_000;
 
@@ -116,6 +114,7 @@ export class Connection implements SocketHandler, Hearer {
   /** Monotonic time of the last frame from the client. */
   heardAtMs: number;
   expiresAtMs = Number.POSITIVE_INFINITY;
+  owed = 0;
 
   constructor(deps: ConnectionDeps, { socket, book }: { socket: Socket; book: ConnectionBook }) {
     this.#deps = deps;
@@ -366,7 +365,7 @@ export class Connection implements SocketHandler, Hearer {
   /** None when the frame is refused: the socket is then closed. */
   #commandsOf(data: string | Uint8Array): Command[] {
     try {
-      if (this.#unanswered.size > UNANSWERED_MAX) throw new AppError('ROOM_OVERLOADED');
+      if (this.#unanswered.isFull) throw new AppError('ROOM_OVERLOADED');
       const commands = commandsOf(data, { kind: this.#kind, from: this.id });
       // The frame itself has been counted.
       return commands.length > 1 && !this.#isWithinRate(commands.length - 1) ? [] : commands;

@@ -26,6 +26,7 @@ import {
   standsAlone,
 } from '../protocol/server-messages.ts';
 import { awarenessFrame, joinAwareness } from '../protocol/yjs-frames.ts';
+import type { Hearer } from './recipient.ts';
 import type { LocalSessions } from './remote-sessions.ts';
 import type { Audience, RoomState, Session } from './shapes.ts';
 import { charactersOf } from './storage/texts.ts';
@@ -82,6 +83,8 @@ export class Fanout {
   /** Whether several messages left together the last time. */
   #hadCompany = false;
   #leftAtMs = Number.NEGATIVE_INFINITY;
+  /** Whoever of this room hears last what is on its way to many; null when all had it at once. */
+  #last: Hearer | null = null;
   /** What is done when a turn ends, made once: a room that speaks does it in every turn. */
   #leave: (() => void) | null = null;
 
@@ -95,7 +98,7 @@ export class Fanout {
     const at = this.#waiting === null ? 0 : this.#waiting.at(-1)!.at + 1;
     this.#waiting = withOneMore(this.#waiting, { at, to, message, decision, text: null, bytes: null });
     this.#waitingBytes += bytes;
-    if (this.#waitingBytes > TURN_BYTES_MAX || (isAwaited(message) && this.#isCalm)) this.flush();
+    if (this.#waitingBytes > TURN_BYTES_MAX || (isAwaited(message) && this.#isCalm && !this.#isLeaving)) this.flush();
     else if (!isCursor(message) || this.#waiting.length >= WAITING_MAX) this.#flushSoon();
     else if (!this.#isPausing) this.#flushAndPause();
   }
@@ -127,11 +130,21 @@ export class Fanout {
     return !this.#hadCompany && this.#deps.clock.monotonicMs() - this.#leftAtMs >= CALM_MS;
   }
 
+  /** Whether thousands are still told what left before: what comes meanwhile leaves together, once they are. */
+  get #isLeaving(): boolean {
+    return this.#last !== null && this.#last.owed > 0;
+  }
+
   #flushSoon(): void {
     if (this.#leavesSoon) return;
     this.#leavesSoon = true;
-    this.#leave ??= this.#guarded(() => this.flush());
+    this.#leave ??= this.#guarded(() => this.#flushInTurn());
     this.#deps.clock.soon(this.#leave);
+  }
+
+  #flushInTurn(): void {
+    if (this.#isLeaving && this.#waiting !== null && this.#waiting.length < WAITING_MAX) this.#deps.clock.soon(this.#leave!);
+    else this.flush();
   }
 
   #flushAndPause(): void {
@@ -185,13 +198,19 @@ export class Fanout {
   }
 
   #deliverOne(kind: ClientKind, sessions: readonly Session[], one: Waiting): void {
-    this.#deps.sessions.deliver(sessions, withAnswers(FRAMES_OF[kind]([one]), 'only' in one.to ? [one] : NONE));
+    this.#deliver(sessions, withAnswers(FRAMES_OF[kind]([one]), 'only' in one.to ? [one] : NONE));
   }
 
   #sendAll(kind: ClientKind, waiting: readonly Waiting[]): void {
     const told = waiting.filter(({ message }) => isReadBy(kind, message));
     for (const { heard, own, sessions } of groupByMessages(this.#deps.room.sessions, kind, told))
-      this.#deps.sessions.deliver(sessions, withAnswers(FRAMES_OF[kind](heard), own));
+      this.#deliver(sessions, withAnswers(FRAMES_OF[kind](heard), own));
+  }
+
+  #deliver(sessions: readonly Session[], frames: readonly OutFrame[]): void {
+    this.#deps.sessions.deliver(sessions, frames);
+    const last = sessions.at(-1)!.hearer;
+    this.#last = last !== null && last.owed > 0 ? last : null;
   }
 }
 

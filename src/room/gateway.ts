@@ -11,6 +11,7 @@ import type { Sheds } from '../kernel/shedding.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/server.ts';
 import { Connection, type ConnectionBook, type ConnectionDeps } from './connection.ts';
+import { Deliveries } from './deliveries.ts';
 import type { Recipient } from './recipient.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { targetOf } from './socket-target.ts';
@@ -35,11 +36,13 @@ export class Gateway implements SessionSink, ConnectionBook {
   readonly #deps: GatewayDeps;
   readonly #connections = new Map<SessionId, Connection>();
   readonly #rounds: Rounds<SessionId, Connection>;
+  readonly #deliveries: Deliveries;
   #opened = 0;
   #isDraining = false;
 
   constructor(deps: GatewayDeps) {
     this.#deps = deps;
+    this.#deliveries = new Deliveries(deps);
     const look = (_: SessionId, connection: Connection): void => this.#look(connection);
     this.#rounds = new Rounds({ clock: deps.clock, entries: this.#connections, everyMs: LOOK_EVERY_MS, visit: look });
   }
@@ -75,9 +78,9 @@ export class Gateway implements SessionSink, ConnectionBook {
     let others: Recipient[] | null = null; // in the usual case no list is made
     for (const recipient of recipients) {
       if (recipient.hearer?.carries(recipient.id) !== true) recipient.hearer = this.#connections.get(recipient.id) ?? null;
-      if (recipient.hearer !== null) recipient.hearer.send(frames);
-      else others = withOneMore(others, recipient);
+      if (recipient.hearer === null) others = withOneMore(others, recipient);
     }
+    this.#deliveries.deliver(recipients, frames);
     if (others !== null) this.#deps.elsewhere.deliver(others, frames);
   }
 
@@ -99,6 +102,7 @@ export class Gateway implements SessionSink, ConnectionBook {
   /** Does it for the sessions that are here; returns the others. */
   #here(sessions: readonly SessionId[], act: (connection: Connection) => void): readonly SessionId[] {
     const others: SessionId[] = [];
+    this.#deliveries.finish();
     for (const id of sessions) {
       const connection = this.#connections.get(id);
       if (connection !== undefined) act(connection);
@@ -138,6 +142,7 @@ export class Gateway implements SessionSink, ConnectionBook {
     this.#isDraining = true;
     this.#rounds.stop();
     const leaving = [...this.#connections.values()];
+    this.#deliveries.finish();
     const waves = Math.ceil(leaving.length / DRAIN_WAVE);
     for (let wave = 0; wave < waves; wave += 1) {
       if (wave > 0) await new Promise<void>((resolve) => this.#deps.clock.after(spreadMs / waves, resolve));

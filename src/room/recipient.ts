@@ -1,4 +1,5 @@
 /** Whom something is for, and the shortest way there. */
+import type { AppError } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 
@@ -7,6 +8,10 @@ export interface Hearer {
   /** Whether it carries this session still. */
   carries(session: SessionId): boolean;
   send(frames: readonly OutFrame[]): void;
+  /** Closes the socket. */
+  refuse(refusal: AppError): void;
+  /** Deliveries that have begun and not reached it. */
+  owed: number;
 }
 
 /** A session, or what stands for one that is known by its id alone. */

@@ -8,14 +8,18 @@
 import { SmallSet } from '../base/small.ts';
 import type { Command } from './shapes.ts';
 
+/** Ops of one client that may wait for the room's answers when it sends more: a frame of FRAME_BYTES_MAX holds up to 300,000, and a room answers in a commit. */
+const OPS_MAX = 500_000;
+
 export class Unanswered {
   /** Null while the client has written nothing. */
   #opIds: Set<string> | null = null;
   /** The op that the client begins with when it sends all of them again. */
   #awaited: string | null = null;
 
-  get size(): number {
-    return this.#opIds?.size ?? 0;
+  /** Whether no more may come before some are answered. */
+  get isFull(): boolean {
+    return this.#opIds !== null && this.#opIds.size > OPS_MAX;
   }
 
   get isAwaiting(): boolean {

@@ -269,6 +269,33 @@ test('[FO12] a document that was asked for leaves at once, and the next of the s
   }
 });
 
+test('[FO19] while what was said last is on its way to many, what comes next gathers, and leaves together', () => {
+  const room = aRoom('ann', 'bob');
+  const { fanout, turn, delivered, clock } = fanoutOf(room);
+  const hearer = { owed: 1, carries: () => true, send: () => undefined, refuse: () => undefined };
+  room.sessions.get(id('bob'))!.hearer = hearer;
+  fanout.send({ allBut: null }, event(1), 9);
+  expect(turn()).toEqual({ ann: [`[${E(1)}]`], bob: [`[${E(1)}]`] });
+  clock.advance(1);
+  fanout.send({ allBut: null }, event(2), 9);
+  fanout.send({ only: id('bob') }, { type: 'storage.state', chunks: ['[]'] }, 9);
+  clock.soon(() => {
+    expect(delivered).toEqual([]);
+    clock.soon(() => {
+      expect(delivered).toEqual([]);
+      hearer.owed = 0;
+    });
+  });
+  expect(Object.keys(turn())).toEqual(['bob', 'ann']);
+  hearer.owed = 1;
+  fanout.send({ allBut: null }, event(3), 9);
+  clock.soon(() => expect(delivered).toHaveLength(1));
+  turn();
+  for (let told = 0; told < 1_000; told += 1) fanout.send({ allBut: null }, event(4), 9);
+  clock.soon(() => expect(delivered).toHaveLength(1)); // so many do not wait
+  turn();
+});
+
 test('[FO14] what a newcomer alone is to hear leaves with its join; what waits for others keeps its order, and leaves with its turn', () => {
   const room = aRoom('ann');
   const { fanout, turn, delivered } = fanoutOf(room);

@@ -76,11 +76,14 @@ function aGateway(limits: { messages?: Rate } = {}) {
   const open = (path = '/v8', query = 'roomId=room&tok=t') => {
     const sent: (string | Uint8Array)[] = [];
     const closes: number[] = [];
-    const wire = { bufferedBytes: 0 };
+    const wire = { bufferedBytes: 0, sendMs: 0 };
     const handler: SocketHandler = gateway.accept(
       { path, query, headers: {} },
       {
-        send: (frame) => sent.push(frame) > 0 && closes.length === 0,
+        send(frame) {
+          if (wire.sendMs > 0) clock.advance(wire.sendMs);
+          return sent.push(frame) > 0 && closes.length === 0;
+        },
         cork: (writes) => writes(),
         close: (code) => void closes.push(code),
         bufferedBytes: () => wire.bufferedBytes,
@@ -125,6 +128,20 @@ test('[GW1] frames that come before the room is entered wait in order, bounded i
   expect(large.closes).toEqual([]);
   large.handler.message(new Uint8Array(1));
   expect(large.closes).toEqual([4000]);
+});
+
+test('[FO17] what many are owed is sent before any of them is closed', async () => {
+  const { gateway, enter } = aGateway();
+  const sockets = [];
+  for (let count = 0; count < 70; count += 1) sockets.push(await enter());
+  const ids = sockets.map((_, index) => asSessionId(`w-${index + 1}`));
+  for (const { wire } of sockets) wire.sendMs = 0.1;
+  const { sent, closes } = sockets[69]!;
+  gateway.deliver(ids.map(recipientOf), [{ data: 'late', droppable: false }]);
+  expect(sent).toEqual([]);
+  gateway.closeSessions(ids.slice(69), new AppError('ROOM_NOT_FOUND'));
+  expect(sent).toEqual(['late']);
+  expect(closes).toHaveLength(1);
 });
 
 test('[GW2] the rate counts messages, however they are packed in frames, and pings too', async () => {
