@@ -24,7 +24,7 @@ describe.each([1, 10, PEOPLE])('%i of 50 speak in one turn', (speakers) => {
     const messages = Array.from({ length: speakers }, (_, index) => messageOf(index));
     const fanout = new Fanout({
       room,
-      sessions: { has: () => true, deliver: () => undefined },
+      sessions: { has: () => true, deliver: () => null },
       clock: { soon: () => undefined, after: () => () => undefined, monotonicMs: () => 0 },
       guarded: () => undefined,
     });

@@ -16,7 +16,7 @@ import type { Line } from '../kernel/actor/slot.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
 import type { Permissions } from '../protocol/permissions.ts';
-import { EARLY_BYTES_MAX, EARLY_FRAMES_MAX, EarlyFrames } from './early-frames.ts';
+import { EarlyFrames, TOO_MANY_EARLY } from './early-frames.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
 import { commandsOf } from './frame-commands.ts';
 import type { Hearer } from './recipient.ts';
@@ -264,8 +264,11 @@ export class Connection implements SocketHandler, Hearer {
   send(frames: readonly OutFrame[]): void {
     if (this.#isClosed) return;
     for (const { answers } of frames) if (answers !== undefined) this.#unanswered.answered(answers);
-    const verdict = this.#budget.send(frames);
-    if (verdict === 'exceeded') this.refuse(new AppError('SLOW_CONSUMER'));
+    try {
+      if (this.#budget.send(frames) === 'exceeded') this.refuse(new AppError('SLOW_CONSUMER'));
+    } catch (error) {
+      this.refuse(this.#asRefusal(error));
+    }
   }
 
   message(data: string | Uint8Array): void {
@@ -279,10 +282,7 @@ export class Connection implements SocketHandler, Hearer {
   #hear(data: string | Uint8Array): void {
     if (this.#phase.name === 'entered') this.#take(data);
     else if (this.#phase.name === 'rejoining') this.#keep(data);
-    else if (!this.#isClosed && !this.#keepEarly(data)) {
-      const reason = `more than ${EARLY_FRAMES_MAX} frames, or ${EARLY_BYTES_MAX} bytes, came before the room was entered`;
-      this.refuse(new AppError('FRAME_INVALID', { reason }));
-    }
+    else if (!this.#isClosed && !this.#keepEarly(data)) this.refuse(new AppError('FRAME_INVALID', { reason: TOO_MANY_EARLY }));
   }
 
   #keepEarly(data: string | Uint8Array): boolean {

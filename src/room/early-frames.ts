@@ -4,11 +4,12 @@ import { BoundedQueue } from '../base/bounded.ts';
 type Frame = string | Uint8Array;
 
 /** What is kept of frames while credentials are checked, from anybody; a client has a handful to say before it hears from us. */
-export const EARLY_FRAMES_MAX = 100;
-export const EARLY_BYTES_MAX = 10 * 1024 * 1024;
+const FRAMES_MAX = 100;
+const BYTES_MAX = 10 * 1024 * 1024;
+export const TOO_MANY_EARLY = `more than ${FRAMES_MAX} frames, or ${BYTES_MAX} bytes, came before the room was entered`;
 
 export class EarlyFrames {
-  readonly #waiting = new BoundedQueue<Frame>({ itemsMax: EARLY_FRAMES_MAX, bytesMax: EARLY_BYTES_MAX });
+  readonly #waiting = new BoundedQueue<Frame>({ itemsMax: FRAMES_MAX, bytesMax: BYTES_MAX });
 
   /** False when it does not fit. */
   keep(frame: Frame): boolean {

@@ -3,7 +3,7 @@
  *
  * Cursors wait a moment for each other. The first leaves at the end of its turn; what comes within the next 5 ms leaves together, so that a room full of
  * people who move sends two hundred frames a second to each, and not a thousand. Anything else leaves at the end of its turn and takes along what waits;
- * where people type now and then, or come in, at once.
+ * where people type now and then, or come in, at once; where what left before is still on its way to many (`deliveries.ts`), once they have heard.
  *
  * It knows sessions and messages, not sockets: what it makes goes to `deliver` as one frame and the sessions it is for, so that a
  * frame for another worker crosses the bus once. Who hears a message is settled by the decision it came from: a session that
@@ -76,14 +76,14 @@ export class Fanout {
   readonly #deps: FanoutDeps;
   #waiting: Waiting[] | null = null;
   #waitingBytes = 0;
-  /** What waits leaves when this turn of the event loop ends. */
+  /** What waits leaves when this turn of the event loop ends, or a later one when much is on its way. */
   #leavesSoon = false;
   /** Cursors have left a moment ago: the next leave when that is over. */
   #isPausing = false;
   /** Whether several messages left together the last time. */
   #hadCompany = false;
   #leftAtMs = Number.NEGATIVE_INFINITY;
-  /** Whoever of this room hears last what is on its way to many; null when all had it at once. */
+  /** Whoever of this room hears last what is on its way to many. */
   #last: Hearer | null = null;
   /** What is done when a turn ends, made once: a room that speaks does it in every turn. */
   #leave: (() => void) | null = null;
@@ -130,7 +130,7 @@ export class Fanout {
     return !this.#hadCompany && this.#deps.clock.monotonicMs() - this.#leftAtMs >= CALM_MS;
   }
 
-  /** Whether thousands are still told what left before: what comes meanwhile leaves together, once they are. */
+  /** Whether what left before is still on its way to many: what comes meanwhile leaves together, once they have heard. */
   get #isLeaving(): boolean {
     return this.#last !== null && this.#last.owed > 0;
   }
@@ -143,8 +143,12 @@ export class Fanout {
   }
 
   #flushInTurn(): void {
-    if (this.#isLeaving && this.#waiting !== null && this.#waiting.length < WAITING_MAX) this.#deps.clock.soon(this.#leave!);
-    else this.flush();
+    if (this.#isLeaving && this.#waiting !== null && this.#waiting.length < WAITING_MAX) {
+      this.#deps.clock.soon(this.#leave!);
+      return;
+    }
+    this.#leavesSoon = false;
+    this.flush();
   }
 
   #flushAndPause(): void {
@@ -163,11 +167,11 @@ export class Fanout {
 
   /** Sends what waits; called early where order against a close matters. */
   flush(): void {
-    this.#leavesSoon = false;
     const waiting = this.#waiting;
     if (waiting === null) return;
     this.#waiting = null;
     this.#waitingBytes = 0;
+    if (!this.#isLeaving) this.#last = null;
     this.#hadCompany = waiting.length > 1;
     if (waiting.length === 1) this.#sendOne(waiting[0]!);
     else for (const kind of KINDS) this.#sendAll(kind, waiting);
@@ -208,9 +212,7 @@ export class Fanout {
   }
 
   #deliver(sessions: readonly Session[], frames: readonly OutFrame[]): void {
-    this.#deps.sessions.deliver(sessions, frames);
-    const last = sessions.at(-1)!.hearer;
-    this.#last = last !== null && last.owed > 0 ? last : null;
+    this.#last = this.#deps.sessions.deliver(sessions, frames) ?? this.#last;
   }
 }
 
@@ -366,5 +368,5 @@ function yjsFrames(told: readonly Waiting[]): OutFrame[] {
 export function weightOf(message: ServerMessage): number {
   if (message.type === 'storage.state') return charactersOf(message.chunks);
   if (message.type === 'storage.ops') return message.json?.length ?? 0;
-  return message.type === 'ydoc.state' ? message.update.length : 0;
+  return message.type === 'ydoc.state' || message.type === 'ydoc.update' ? message.update.length : 0;
 }

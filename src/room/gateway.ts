@@ -12,7 +12,7 @@ import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/server.ts';
 import { Connection, type ConnectionBook, type ConnectionDeps } from './connection.ts';
 import { Deliveries } from './deliveries.ts';
-import type { Recipient } from './recipient.ts';
+import type { Hearer, Recipient } from './recipient.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { targetOf } from './socket-target.ts';
 
@@ -74,14 +74,14 @@ export class Gateway implements SessionSink, ConnectionBook {
     return this.#connections.has(session);
   }
 
-  deliver(recipients: readonly Recipient[], frames: readonly OutFrame[]): void {
+  deliver(recipients: readonly Recipient[], frames: readonly OutFrame[]): Hearer | null {
     let others: Recipient[] | null = null; // in the usual case no list is made
     for (const recipient of recipients) {
       if (recipient.hearer?.carries(recipient.id) !== true) recipient.hearer = this.#connections.get(recipient.id) ?? null;
       if (recipient.hearer === null) others = withOneMore(others, recipient);
     }
-    this.#deliveries.deliver(recipients, frames);
     if (others !== null) this.#deps.elsewhere.deliver(others, frames);
+    return this.#deliveries.deliver(recipients, frames);
   }
 
   closeSessions(sessions: readonly SessionId[], refusal: AppError): void {
@@ -96,19 +96,24 @@ export class Gateway implements SessionSink, ConnectionBook {
 
   /** What this worker sent to that one, or had from it, may be lost: sessions whose rooms are there join anew. */
   workerDown(address: WorkerAddress): void {
+    this.#deliveries.finish();
     for (const connection of [...this.#connections.values()]) if (connection.at === address) connection.rejoin();
   }
 
   /** Does it for the sessions that are here; returns the others. */
   #here(sessions: readonly SessionId[], act: (connection: Connection) => void): readonly SessionId[] {
     const others: SessionId[] = [];
-    this.#deliveries.finish();
     for (const id of sessions) {
       const connection = this.#connections.get(id);
-      if (connection !== undefined) act(connection);
-      else others.push(id);
+      if (connection === undefined) others.push(id);
+      else this.#afterAllOwed(connection, act);
     }
     return others;
+  }
+
+  #afterAllOwed(connection: Connection, act: (connection: Connection) => void): void {
+    if (connection.owed > 0) this.#deliveries.finish();
+    act(connection);
   }
 
   renew(connection: Connection): SessionId {
@@ -142,12 +147,11 @@ export class Gateway implements SessionSink, ConnectionBook {
     this.#isDraining = true;
     this.#rounds.stop();
     const leaving = [...this.#connections.values()];
-    this.#deliveries.finish();
     const waves = Math.ceil(leaving.length / DRAIN_WAVE);
     for (let wave = 0; wave < waves; wave += 1) {
       if (wave > 0) await new Promise<void>((resolve) => this.#deps.clock.after(spreadMs / waves, resolve));
       for (const connection of leaving.slice(wave * DRAIN_WAVE, (wave + 1) * DRAIN_WAVE))
-        connection.refuse(new AppError('SERVER_STOPPING'));
+        this.#afterAllOwed(connection, (leaving) => leaving.refuse(new AppError('SERVER_STOPPING')));
     }
   }
 

@@ -1,5 +1,4 @@
 /** Whom something is for, and the shortest way there. */
-import type { AppError } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 
@@ -7,9 +6,8 @@ import type { OutFrame } from '../kernel/transport/send-budget.ts';
 export interface Hearer {
   /** Whether it carries this session still. */
   carries(session: SessionId): boolean;
+  /** Never throws: what goes wrong costs the socket. */
   send(frames: readonly OutFrame[]): void;
-  /** Closes the socket. */
-  refuse(refusal: AppError): void;
   /** Deliveries that have begun and not reached it. */
   owed: number;
 }

@@ -10,11 +10,11 @@ import { AppError, type ErrorCode } from '../base/errors.ts';
 import { asSessionId, type SessionId, type WorkerAddress } from '../base/ids.ts';
 import type { Bus, Message } from '../kernel/cluster/bus.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
-import { type Recipient, recipientOf } from './recipient.ts';
+import { type Hearer, type Recipient, recipientOf } from './recipient.ts';
 
 /** Takes what a room has for its sessions; sessions that are gone are skipped. */
 export interface SessionSink {
-  /** Hands the frames to every one of them. */
+  /** Hands the frames to every one of them, in its order and perhaps later: neither list may change. */
   deliver(recipients: readonly Recipient[], frames: readonly OutFrame[]): void;
   /** Closes their sockets, after what was delivered before. */
   closeSessions(sessions: readonly SessionId[], refusal: AppError): void;
@@ -28,6 +28,8 @@ const LOSE = 'session.lose';
 const GONE = 'session.gone';
 
 export interface LocalSessions extends SessionSink {
+  /** Returns who of those here hears it last, or null when all have. */
+  deliver(recipients: readonly Recipient[], frames: readonly OutFrame[]): Hearer | null;
   /** Whether its socket is on this worker. */
   has(session: SessionId): boolean;
 }

@@ -28,7 +28,10 @@ test('[CM60] what happens to a thread is told to those in the room who may read 
     guarded: (task) => task(),
     sessions: {
       has: () => true,
-      deliver: (sessions, frames) => void (frames.length > 0 && heard.push(...sessions.map(({ id }) => id))),
+      deliver(sessions, frames) {
+        if (frames.length > 0) heard.push(...sessions.map(({ id }) => id));
+        return null;
+      },
     },
   });
   const hearers = (visibility: 'public' | 'private'): string[] => {

@@ -30,7 +30,7 @@ async function aClient() {
       sendBytesHardMax: 2_000,
       idleMs: 60_000,
     },
-    elsewhere: { deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
+    elsewhere: { deliver: () => null, closeSessions: () => undefined, loseSessions: () => undefined },
     rooms: { ask: async () => null, tell: (_, command) => told.push(command) > 0, locationOf: () => null, lineTo: () => null },
     findMissingFiles: (room, ids) => new Promise((answer, fail) => looks.push({ room, ids, answer, fail })),
     admit: async () => ({

@@ -76,12 +76,13 @@ function aGateway(limits: { messages?: Rate } = {}) {
   const open = (path = '/v8', query = 'roomId=room&tok=t') => {
     const sent: (string | Uint8Array)[] = [];
     const closes: number[] = [];
-    const wire = { bufferedBytes: 0, sendMs: 0 };
+    const wire = { bufferedBytes: 0, sendMs: 0, isBroken: false };
     const handler: SocketHandler = gateway.accept(
       { path, query, headers: {} },
       {
         send(frame) {
           if (wire.sendMs > 0) clock.advance(wire.sendMs);
+          if (wire.isBroken) throw new Error('broken');
           return sent.push(frame) > 0 && closes.length === 0;
         },
         cork: (writes) => writes(),
@@ -130,18 +131,42 @@ test('[GW1] frames that come before the room is entered wait in order, bounded i
   expect(large.closes).toEqual([4000]);
 });
 
-test('[FO17] what many are owed is sent before any of them is closed', async () => {
+test('[FO18] a send that fails costs its socket, and nobody else anything', async () => {
   const { gateway, enter } = aGateway();
+  const [ann, bob] = [await enter(), await enter()];
+  ann.wire.isBroken = true;
+  gateway.deliver(
+    ['w-1', 'w-2'].map((name) => recipientOf(asSessionId(name))),
+    [{ data: 'both', droppable: false }],
+  );
+  expect([ann.closes, bob.closes]).toEqual([[1011], []]);
+  expect(bob.sent).toEqual(['both']);
+});
+
+test('[FO17] what many are owed is sent before one of them is closed, lost, or sent away; of others nothing is hurried', async () => {
+  const { gateway, enter, clock } = aGateway();
   const sockets = [];
   for (let count = 0; count < 70; count += 1) sockets.push(await enter());
   const ids = sockets.map((_, index) => asSessionId(`w-${index + 1}`));
   for (const { wire } of sockets) wire.sendMs = 0.1;
   const { sent, closes } = sockets[69]!;
-  gateway.deliver(ids.map(recipientOf), [{ data: 'late', droppable: false }]);
+  const all = ids.map(recipientOf);
+  const late = [{ data: 'late', droppable: false }];
+  expect(gateway.deliver(all, late)).toBe(all[69]!.hearer);
+  gateway.closeSessions([ids[0]!, asSessionId('other-1')], new AppError('ROOM_NOT_FOUND')); // has heard, or is not here
   expect(sent).toEqual([]);
-  gateway.closeSessions(ids.slice(69), new AppError('ROOM_NOT_FOUND'));
-  expect(sent).toEqual(['late']);
-  expect(closes).toHaveLength(1);
+  gateway.closeSessions([ids[1]!, ids[69]!], new AppError('ROOM_NOT_FOUND'));
+  expect([sent, closes]).toEqual([['late'], [4001]]);
+
+  const [lost, away] = [sockets[68]!, sockets[67]!];
+  gateway.deliver(all, late);
+  gateway.loseSessions([ids[68]!]);
+  expect(lost.sent).toEqual(['late', 'late']);
+  gateway.deliver(all, late);
+  void gateway.drain({ spreadMs: 0 });
+  expect(away.sent).toEqual(['late', 'late', 'late']);
+  expect(away.closes).toHaveLength(1);
+  clock.turn();
 });
 
 test('[GW2] the rate counts messages, however they are packed in frames, and pings too', async () => {
@@ -273,7 +298,7 @@ test('[GW10] a frame reaches the socket that carries its session, and goes elsew
   const { gateway, elsewhere, enter } = aGateway();
   const [ann, bob] = [await enter(), await enter()];
   const recipients = [recipientOf(asSessionId('w-1')), recipientOf(asSessionId('w-2')), recipientOf(asSessionId('other-1'))];
-  const deliver = (data: string): void => gateway.deliver(recipients, [{ data, droppable: false }]);
+  const deliver = (data: string) => gateway.deliver(recipients, [{ data, droppable: false }]);
   deliver('both');
   bob.handler.closed(1006, '');
   deliver('ann');

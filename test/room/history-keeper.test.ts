@@ -70,7 +70,7 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
       },
       release: async () => undefined,
     },
-    sessions: { has: () => true, deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
+    sessions: { has: () => true, deliver: () => null, closeSessions: () => undefined, loseSessions: () => undefined },
     keepVersion: (version) => new Promise((end, fail) => stores.push({ version, end, fail })),
     mayAnswer: () => lease.holds,
     log: silentLog,

@@ -35,7 +35,7 @@ function stored(over: {
     journal: { append: commit, readAfter: async () => entries },
     snapshots: { load: async () => snapshot, save: async () => 'saved' as const },
     ownership: { incarnation: asIncarnation('w'), claim: async () => claim, release: async () => undefined },
-    sessions: { has: () => true, deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
+    sessions: { has: () => true, deliver: () => null, closeSessions: () => undefined, loseSessions: () => undefined },
     mayAnswer: () => true,
     log: silentLog,
     policy: {

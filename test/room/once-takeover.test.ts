@@ -45,7 +45,7 @@ function aDatabase() {
       claim: async () => ({ stream: 5, epoch: ++epoch, numbersFrom: epoch * 1_000 }),
       release: async () => undefined,
     },
-    sessions: { has: () => true, deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
+    sessions: { has: () => true, deliver: () => null, closeSessions: () => undefined, loseSessions: () => undefined },
     mayAnswer: () => lease.holds,
     log: silentLog,
     policy: {

@@ -34,7 +34,7 @@ async function aClient() {
       sendBytesHardMax: 2_000,
       idleMs: 60_000,
     },
-    elsewhere: { deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
+    elsewhere: { deliver: () => null, closeSessions: () => undefined, loseSessions: () => undefined },
     rooms: {
       ask: (_, command) =>
         new Promise((answer, reject) => {

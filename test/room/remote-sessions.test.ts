@@ -20,7 +20,10 @@ function twoWorkers() {
   const left = new Set<string>();
   const here = {
     has: (session: string) => !left.has(session),
-    deliver: (to: readonly Recipient[], frames: unknown) => void heard.push(['deliver', to.map(({ id }) => id), frames]),
+    deliver(to: readonly Recipient[], frames: unknown) {
+      heard.push(['deliver', to.map(({ id }) => id), frames]);
+      return null;
+    },
     closeSessions: (sessions: unknown, refusal: AppError) => void heard.push(['close', sessions, refusal.code, refusal.facts]),
     loseSessions: (sessions: unknown) => void heard.push(['lose', sessions]),
   };

@@ -66,7 +66,10 @@ function anActor(policy: Partial<RoomPolicy> = {}, watcher?: RoomWatcher) {
       },
       sessions: {
         has: () => true,
-        deliver: (to, frames) => void sent.push(...to.flatMap(({ id }) => frames.map(({ data }) => `${id} ${data}`))),
+        deliver(to, frames) {
+          sent.push(...to.flatMap(({ id }) => frames.map(({ data }) => `${id} ${data}`)));
+          return null;
+        },
         closeSessions: (to, refusal) => void (to.length > 0 && closed.push({ to, code: refusal.code })),
         loseSessions: (to) => void (to.length > 0 && closed.push({ to, code: 'joins anew' })),
       },

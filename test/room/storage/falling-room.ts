@@ -182,7 +182,7 @@ export class FallingRoom {
       findMissingFiles: async () => [],
       chance: () => 0,
       limits,
-      elsewhere: { deliver: () => undefined, closeSessions: () => undefined, loseSessions: () => undefined },
+      elsewhere: { deliver: () => null, closeSessions: () => undefined, loseSessions: () => undefined },
       rooms: {
         ask: (_, command) => this.#actor.act(command),
         tell: (_, command) => {
