@@ -51,10 +51,10 @@ export function summaryIn(runs: readonly Run[], metric: Metric): Summary | null 
   return values.length === 0 ? null : summaryOf(values);
 }
 
-/** Null when one of them has no such value, or zero. */
+/** Null when one of them has no such value, what is compared with is nothing, or memory seems to have become less: that says how loud the machine was. */
 export function ratio(metric: Metric, mine: readonly Run[], theirs: readonly Run[]): number | null {
   const [above, below] = [summaryIn(mine, metric)?.median, summaryIn(theirs, metric)?.median];
-  return above === undefined || !below ? null : above / below;
+  return above === undefined || below === undefined || above < 0 || below <= 0 ? null : above / below;
 }
 
 export function times(ratio: number | null): string {

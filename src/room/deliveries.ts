@@ -14,6 +14,8 @@ interface Delivery {
   /** The sessions that they carried when it came. */
   readonly ids: readonly SessionId[];
   readonly cameAtMs: number;
+  /** So many hear it from one look at the clock to the next. */
+  readonly step: number;
   /** Place of the one that is next. */
   next: number;
 }
@@ -23,11 +25,13 @@ interface DeliveriesDeps {
   readonly log: Log;
 }
 
-/** So many hear it in one turn: about half a millisecond. */
+/** So many hear it in one turn, and so many bytes leave with it: about half a millisecond. */
 const AT_ONCE_MAX = 64;
+const BYTES_AT_ONCE_MAX = 512 * 1024;
 /** What a delivery to more has of the turn in which it comes, and all that wait have of each turn after it. */
 const SLICE_MS = 1;
 const BETWEEN_LOOKS = 16;
+const BYTES_BETWEEN_LOOKS = 128 * 1024;
 /** What came so long ago leaves in this turn, however long that takes: a worker that cannot keep up is to read less, and not to gather more. */
 const LATE_MS = 100;
 
@@ -43,7 +47,7 @@ export class Deliveries {
 
   /** To those of them whose hearer is known. Returns who hears it last, or null when all have heard. */
   deliver(to: readonly Recipient[], frames: readonly OutFrame[]): Hearer | null {
-    if (to.length > AT_ONCE_MAX || this.#isOwed(to)) return this.#begin(to, frames);
+    if (isMuch(to.length, frames) || this.#isOwed(to)) return this.#begin(to, frames);
     for (const { hearer } of to) hearer?.send(frames);
     return null;
   }
@@ -68,7 +72,8 @@ export class Deliveries {
     const hearers = here.map(({ hearer }) => hearer!);
     for (const hearer of hearers) hearer.owed += 1;
     const ids = here.map(({ id }) => id);
-    const delivery: Delivery = { frames, hearers, ids, cameAtMs: this.#deps.clock.monotonicMs(), next: 0 };
+    const step = Math.min(BETWEEN_LOOKS, Math.ceil(BYTES_BETWEEN_LOOKS / lengthOf(frames)));
+    const delivery: Delivery = { frames, hearers, ids, cameAtMs: this.#deps.clock.monotonicMs(), step, next: 0 };
     this.#leaving.add(delivery);
     if (isOwed) this.#sliceSoon();
     else this.#slice(() => (this.#leaving.has(delivery) ? delivery : undefined)); // before those that are longer on their way: it may be through in that time
@@ -93,7 +98,7 @@ export class Deliveries {
       return nowMs - startedMs < SLICE_MS || nowMs - cameAtMs >= LATE_MS;
     };
     try {
-      for (let one = next(); one !== undefined && mayGoOn(one); one = next()) this.#sendSome(one, BETWEEN_LOOKS);
+      for (let one = next(); one !== undefined && mayGoOn(one); one = next()) this.#sendSome(one, one.step);
     } catch (error) {
       log.error({ err: error }, 'delivery failed'); // for one of them
     }
@@ -113,4 +118,16 @@ export class Deliveries {
       if (hearer.carries(ids[place]!)) hearer.send(frames);
     }
   }
+}
+
+/** One alone hears at once, however long it is: there is nobody to wait for. */
+function isMuch(hearers: number, frames: readonly OutFrame[]): boolean {
+  return hearers > AT_ONCE_MAX || (hearers > 1 && hearers * lengthOf(frames) > BYTES_AT_ONCE_MAX);
+}
+
+/** In bytes, or in characters where a frame is text. */
+function lengthOf(frames: readonly OutFrame[]): number {
+  let length = 0;
+  for (const { data } of frames) length += data.length;
+  return length;
 }

@@ -59,6 +59,21 @@ test('[FO15] what goes to many leaves in slices, each in a turn of its own; to f
   expect(hearers.every(({ owed }) => owed === 0)).toBe(true);
 });
 
+test('[FO15] so does what is long, and goes to few; one alone hears it at once', () => {
+  const long = 'x'.repeat(200_000);
+  const one = aRoomOf(1, { sendMs: 2 });
+  one.tell(long);
+  expect(one.heardBy(long)).toBe(1);
+
+  const { soon, turns, tell, heardBy } = aRoomOf(5, { sendMs: 2 });
+  tell(long);
+  const heardAt = [heardBy(long)];
+  soon.push(() => heardAt.push(heardBy(long)));
+  turns();
+  expect(heardAt).toEqual([1, 2]);
+  expect(heardBy(long)).toBe(5);
+});
+
 test('[FO15] what came a tenth of a second ago leaves whole', () => {
   const { clock, soon, turns, tell, heardBy } = aRoomOf(MANY);
   tell('a');
