@@ -77,7 +77,7 @@ export async function converge(server: OwnServer, { scenario, seed }: Run): Prom
 export function isAsPromised({ scenario, divergences, serverFaults }: Outcome): boolean {
   if (serverFaults.length > 0 || divergences.some(({ fault }) => fault === 'server')) return false;
   const allowed: Scenario['divergence'] = SCENARIOS[scenario].divergence;
-  return allowed === 'reload' || divergences.every(({ isHealed }) => allowed === 'heals' && isHealed);
+  return allowed === 'reload' || divergences.every(({ isHealed, hasThrown }) => allowed === 'heals' && (isHealed || hasThrown));
 }
 
 interface EnterAll {

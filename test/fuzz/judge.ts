@@ -18,6 +18,8 @@ export interface Divergence {
   readonly fault: 'client' | 'server';
   /** Whether its next reconnect made it right. */
   readonly isHealed: boolean;
+  /** Whether its library threw, at a frame or at an edit: it may have applied a part of it. */
+  readonly hasThrown: boolean;
   readonly clientJson: unknown;
   readonly serverJson: unknown;
 }
@@ -49,6 +51,7 @@ export async function judge(server: OwnServer, roomId: string, replicas: readonl
       how: isEqual ? 'stuck' : 'differs',
       fault: isTold ? 'client' : 'server',
       isHealed,
+      hasThrown: replica.thrown.length > 0,
       clientJson,
       serverJson,
     });

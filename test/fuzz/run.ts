@@ -96,8 +96,9 @@ function report(outcome: Outcome): void {
   if (divergences.length === 0 && serverFaults.length === 0) return;
   console.log(`${isAsPromised(outcome) ? 'diverged' : 'FAILED'} ${reproduce(scenario, seed)}`);
   for (const fault of serverFaults) console.log(`  the server: ${fault}`);
-  for (const { client, how, fault, isHealed, clientJson, serverJson } of divergences) {
-    console.log(`  ${client} ${how}, ${fault}-side, ${isHealed ? 'healed' : 'not healed'} by its reconnect`);
+  for (const { client, how, fault, isHealed, hasThrown, clientJson, serverJson } of divergences) {
+    const threw = hasThrown ? ', after it threw' : '';
+    console.log(`  ${client} ${how}, ${fault}-side, ${isHealed ? 'healed' : 'not healed'} by its reconnect${threw}`);
     if (values.verbose) console.log(`    client ${JSON.stringify(clientJson)}\n    server ${JSON.stringify(serverJson)}`);
   }
   for (const message of new Set(thrown)) console.log(`  threw ${message}`);

@@ -11,7 +11,8 @@ export interface Scenario {
   readonly retype: boolean;
   /**
    * What may happen to a client that was told everything, because of its own defects (protocol 6.5). `none`: all replicas end equal. `heals`:
-   * it may end with another tree, until it reconnects. `reload`: it may be past reconnecting; whoever enters anew is right. The server is
+   * it may end with another tree, until it reconnects; one whose library threw ("Cannot reposition item that is not in the list", one in 2,000 runs of
+   * `offline-set`) may stay so. `reload`: it may be past reconnecting; whoever enters anew is right. The server is
    * never at fault.
    */
   readonly divergence: 'none' | 'heals' | 'reload';
