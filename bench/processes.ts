@@ -12,7 +12,7 @@ export interface Start {
   /** TypeScript is run through tsx, JavaScript by this Node; a program runs by itself. Only a script has a message channel. */
   readonly language: 'ts' | 'js' | 'program';
   readonly args?: readonly string[];
-  /** `idle`: whoever else is on its core goes first, at once (sched(7), SCHED_IDLE). */
+  /** `idle`: whoever else is on its core goes first, from the kernel's next tick at the latest (sched(7), SCHED_IDLE). */
   readonly priority?: 'idle';
 }
 

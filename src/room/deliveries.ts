@@ -34,6 +34,8 @@ const BETWEEN_LOOKS = 16;
 const BYTES_BETWEEN_LOOKS = 128 * 1024;
 /** What came so long ago leaves in this turn, however long that takes: a worker that cannot keep up is to read less, and not to gather more. */
 const LATE_MS = 100;
+/** One more, and all leave at once. */
+const LEAVING_MAX = 1_000;
 
 export class Deliveries {
   readonly #deps: DeliveriesDeps;
@@ -75,7 +77,8 @@ export class Deliveries {
     const step = Math.min(BETWEEN_LOOKS, Math.ceil(BYTES_BETWEEN_LOOKS / lengthOf(frames)));
     const delivery: Delivery = { frames, hearers, ids, cameAtMs: this.#deps.clock.monotonicMs(), step, next: 0 };
     this.#leaving.add(delivery);
-    if (isOwed) this.#sliceSoon();
+    if (this.#leaving.size > LEAVING_MAX) this.finish();
+    else if (isOwed) this.#sliceSoon();
     else this.#slice(() => (this.#leaving.has(delivery) ? delivery : undefined)); // before those that are longer on their way: it may be through in that time
     return this.#leaving.has(delivery) ? hearers.at(-1)! : null;
   }

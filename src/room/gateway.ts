@@ -151,7 +151,7 @@ export class Gateway implements SessionSink, ConnectionBook {
     for (let wave = 0; wave < waves; wave += 1) {
       if (wave > 0) await new Promise<void>((resolve) => this.#deps.clock.after(spreadMs / waves, resolve));
       for (const connection of leaving.slice(wave * DRAIN_WAVE, (wave + 1) * DRAIN_WAVE))
-        this.#afterAllOwed(connection, (leaving) => leaving.refuse(new AppError('SERVER_STOPPING')));
+        this.#afterAllOwed(connection, (one) => one.refuse(new AppError('SERVER_STOPPING')));
     }
   }
 

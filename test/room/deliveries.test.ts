@@ -87,6 +87,17 @@ test('[FO15] what came a tenth of a second ago leaves whole', () => {
   expect(heard).toBe(MANY);
 });
 
+test('[FO15] no more than a thousand wait: with one more all leave', () => {
+  const { tell, heardBy, recipients, hearers } = aRoomOf(MANY, { sendMs: 0.07 });
+  const last = recipients.slice(99);
+  tell('a');
+  for (let told = 1; told < 1_000; told += 1) tell(`${told}`, last);
+  expect(heardBy('a')).toBe(16);
+  expect(tell('b', last)).toBeNull();
+  expect(heardBy('a')).toBe(MANY);
+  expect(hearers[99]!.heard).toHaveLength(1_001);
+});
+
 test('[FO16] each socket hears in order: who is owed something hears the next behind it, others at once', () => {
   const { turns, tell, recipients, hearers } = aRoomOf(MANY);
   tell('a');
