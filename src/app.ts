@@ -25,6 +25,7 @@ import type { Settings } from './config.ts';
 import { SqlOutbox } from './kernel/persistence/sql-outbox.ts';
 import { countInFlight } from './kernel/transport/in-flight.ts';
 import { Gateway } from './room/gateway.ts';
+import { Intake } from './room/intake.ts';
 
 export interface App {
   readonly url: string;
@@ -88,7 +89,8 @@ async function startServing(
     await database.close();
     throw error;
   });
-  const { metrics, shedding, report } = openVitals(settings, { log, metrics: admin.metrics, workerName });
+  const intake = new Intake(systemClock);
+  const { metrics, shedding, report } = openVitals(settings, { log, metrics: admin.metrics, workerName, intake });
   const outbox = new SqlOutbox({ db: database.db, clock: systemClock, log });
   const webhooks = openWebhooks(settings, { db: database.db, log, outbox, workerName });
   const rooms = await startRooms({
@@ -104,6 +106,7 @@ async function startServing(
     publicUrl: () => url,
     report,
     sheds: shedding.sheds,
+    intake,
     ...(onRegistered !== undefined && { onRegistered }),
   }).catch(async (error: unknown) => {
     shedding.close();

@@ -44,7 +44,7 @@ export function watchProcess(): WatchedProcess {
       last = { p50: lagAt(50), p99: lagAt(99) };
       delay.reset();
       const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
-      return { loopLagMs: last.p99 * 1_000, heapShare: used / limit };
+      return { lagMs: last.p99 * 1_000, heapShare: used / limit };
     },
   };
 }

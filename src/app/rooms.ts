@@ -24,6 +24,7 @@ import type { Outbox } from '../kernel/persistence/outbox.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import type { Sheds } from '../kernel/shedding.ts';
 import type { ConnectionDeps } from '../room/connection.ts';
+import type { Intake } from '../room/intake.ts';
 import type { RoomWatcher } from '../room/room-watch.ts';
 import { Worker, type WorkerDeps } from '../room/worker.ts';
 import { type OpenedBlobs, openBlobs } from './blobs.ts';
@@ -63,6 +64,7 @@ interface StartRooms {
   readonly onRegistered?: (incarnation: Incarnation) => void;
   readonly report: () => unknown;
   readonly sheds: Sheds;
+  readonly intake: Intake;
 }
 
 export async function startRooms({

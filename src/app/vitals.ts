@@ -6,7 +6,8 @@ import type { Log } from '../base/observe.ts';
 import { RecentMetrics } from '../base/recent-metrics.ts';
 import type { Settings } from '../config.ts';
 import type { WorkerReport } from '../features/console/shapes.ts';
-import { Shedding } from '../kernel/shedding.ts';
+import { Shedding, type Strain } from '../kernel/shedding.ts';
+import type { Intake } from '../room/intake.ts';
 
 export interface Vitals {
   /** Counts for the console, and for those it was made around. */
@@ -21,16 +22,21 @@ interface OpenVitals {
   /** Where is counted, too. */
   readonly metrics: Metrics;
   readonly workerName: string;
+  readonly intake: Intake;
 }
 
 export function openVitals(
   { SHED_LAG_MS, SHED_HEAP_PERCENT }: Settings,
-  { log, metrics: others, workerName }: OpenVitals,
+  { log, metrics: others, workerName, intake }: OpenVitals,
 ): Vitals {
   const metrics = new RecentMetrics(others, systemClock);
   const { vitals, strain } = watchProcess();
-  const limits = { loopLagMs: SHED_LAG_MS, heapShare: SHED_HEAP_PERCENT / 100 };
-  const shedding = new Shedding({ clock: systemClock, log, metrics, limits, readStrain: strain });
+  const limits = { lagMs: SHED_LAG_MS, heapShare: SHED_HEAP_PERCENT / 100 };
+  const readStrain = (): Strain => {
+    const { lagMs, heapShare } = strain();
+    return { lagMs: Math.max(lagMs, intake.readLagMs()), heapShare };
+  };
+  const shedding = new Shedding({ clock: systemClock, log, metrics, limits, readStrain });
   return { metrics, shedding, report: () => reportOf(metrics, { name: workerName, ...vitals() }) };
 }
 

@@ -2,7 +2,7 @@
  * What a worker refuses when it cannot keep up, so that it finishes what it has accepted (reliability 2.f): rooms that sleep, then sockets too, then
  * reads as well.
  *
- * It is strained when each of the last five seconds saw its event loop come late or its heap nearly full: then it refuses one kind more, and with five
+ * It is strained when each of the last five seconds saw its event loop come late, its sockets heard late, or its heap nearly full: then it refuses one kind more, and with five
  * more such seconds the next. Five good seconds take one kind back. One long pause, as of a process that was frozen, is one second, and a bad second among
  * good ones costs five of them.
  *
@@ -19,7 +19,8 @@ export type Sheddable = (typeof KINDS)[number];
 
 /** How a process bears its load, since it was asked before. */
 export interface Strain {
-  readonly loopLagMs: number;
+  /** How late the event loop comes, or what sockets say is heard. */
+  readonly lagMs: number;
   /** Of the largest heap there may be, 0 to 1. */
   readonly heapShare: number;
 }
@@ -71,7 +72,7 @@ export class Shedding {
   #look(): void {
     const { limits, readStrain, log } = this.#deps;
     const strain = readStrain();
-    const isStrained = strain.loopLagMs > limits.loopLagMs || strain.heapShare > limits.heapShare;
+    const isStrained = strain.lagMs > limits.lagMs || strain.heapShare > limits.heapShare;
     this.#looks += 1;
     this.#strained = isStrained ? this.#strained + 1 : 0;
     this.#good = isStrained ? Math.max(0, this.#good - LOOKS) : this.#good + 1;

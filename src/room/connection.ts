@@ -9,16 +9,16 @@ import { type Rate, TokenBucket } from '../base/bounded.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
-import type { JsonObject } from '../base/json.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
 import type { Line } from '../kernel/actor/slot.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
-import type { Permissions } from '../protocol/permissions.ts';
+import type { Admission, Visit } from './admission.ts';
 import { EarlyFrames, TOO_MANY_EARLY } from './early-frames.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
 import { commandsOf } from './frame-commands.ts';
+import type { Intake, Speaker, Unheard } from './intake.ts';
 import type { Hearer } from './recipient.ts';
 import { pauseBeforeRejoinMs, REJOIN_AFTER } from './rejoin.ts';
 import type { RoomsElsewhere } from './rooms-elsewhere.ts';
@@ -26,19 +26,6 @@ import type { Command, Newcomer } from './shapes.ts';
 import { closeCodeFor, type SocketTarget } from './socket-target.ts';
 import { Told } from './told.ts';
 import { Unanswered } from './unanswered.ts';
-
-/** What a client may do here, and as whom; from its token or the public key. */
-export interface Admission {
-  readonly roomId: RoomId;
-  readonly userId: string | null;
-  readonly info: JsonObject | null;
-  readonly permissions: Permissions;
-  /** When its token expires, in ms since the epoch; Infinity for the public key. */
-  readonly expiresAtMs: number;
-}
-
-/** Whether a client comes in, or is in and may perhaps stay: that makes no room, and is not noted as a visit. */
-export type Visit = 'new' | 'going on';
 
 /** What all connections of a worker share. */
 export interface ConnectionDeps {
@@ -68,6 +55,7 @@ type Who = Omit<Newcomer, 'id'>;
 
 /** Where deliveries find a connection: under the id of its session. */
 export interface ConnectionBook {
+  readonly intake: Intake;
   /** Gives the connection its next session id; the former one is forgotten. */
   renew(connection: Connection): SessionId;
   forget(connection: Connection): void;
@@ -83,7 +71,7 @@ const RESEND_MS_MAX = 10_000;
 
 const PONG: OutFrame = { data: 'pong', droppable: false };
 
-export class Connection implements SocketHandler, Hearer {
+export class Connection implements SocketHandler, Hearer, Speaker {
   readonly #deps: ConnectionDeps;
   readonly #book: ConnectionBook;
   readonly #socket: Socket;
@@ -115,6 +103,7 @@ export class Connection implements SocketHandler, Hearer {
   heardAtMs: number;
   expiresAtMs = Number.POSITIVE_INFINITY;
   owed = 0;
+  unheard: Unheard | null = null;
 
   constructor(deps: ConnectionDeps, { socket, book }: { socket: Socket; book: ConnectionBook }) {
     this.#deps = deps;
@@ -253,7 +242,7 @@ export class Connection implements SocketHandler, Hearer {
   /** Closes with the code and the sentence of the refusal; what was sent before still arrives. */
   refuse(refusal: AppError): void {
     if (!this.#isClosed) this.#deps.metrics?.count('atrium_refusals_total', refusal.code);
-    this.#leave();
+    this.leave();
     this.#socket.close(closeCodeFor(this.#kind, refusal.close), refusal.message);
   }
 
@@ -276,13 +265,18 @@ export class Connection implements SocketHandler, Hearer {
     this.heardAtMs = this.#deps.clock.monotonicMs();
     if (!this.#isWithinRate(1)) return;
     if (data === 'ping') this.send([PONG]);
-    else this.#hear(data);
+    else this.#book.intake.take(this, data);
   }
 
-  #hear(data: string | Uint8Array): void {
-    if (this.#phase.name === 'entered') this.#take(data);
-    else if (this.#phase.name === 'rejoining') this.#keep(data);
-    else if (!this.#isClosed && !this.#keepEarly(data)) this.refuse(new AppError('FRAME_INVALID', { reason: TOO_MANY_EARLY }));
+  /** What its client said, when it is its turn. */
+  hear(data: string | Uint8Array): void {
+    try {
+      if (this.#phase.name === 'entered') this.#take(data);
+      else if (this.#phase.name === 'rejoining') this.#keep(data);
+      else if (!this.#isClosed && !this.#keepEarly(data)) throw new AppError('FRAME_INVALID', { reason: TOO_MANY_EARLY });
+    } catch (error) {
+      this.refuse(this.#asRefusal(error));
+    }
   }
 
   #keepEarly(data: string | Uint8Array): boolean {
@@ -293,7 +287,7 @@ export class Connection implements SocketHandler, Hearer {
   #hearEarly(): void {
     const early = this.#early;
     this.#early = null;
-    for (const frame of early?.takeAll() ?? []) this.#hear(frame);
+    for (const frame of early?.takeAll() ?? []) this.hear(frame);
   }
 
   #isWithinRate(messages: number): boolean {
@@ -303,7 +297,7 @@ export class Connection implements SocketHandler, Hearer {
   }
 
   closed(): void {
-    this.#leave();
+    this.#book.intake.end(this);
   }
 
   drained(): void {
@@ -331,7 +325,7 @@ export class Connection implements SocketHandler, Hearer {
       findMissing: (fileIds) => this.#deps.findMissingFiles(this.roomId as RoomId, fileIds),
       session: () => (this.#phase.name === 'entered' ? this.id : null),
       pass: (commands) => this.#pass(commands),
-      hear: (data) => this.#hear(data),
+      hear: (data) => this.hear(data),
       failed: (error) => this.#failed(error),
     });
   }
@@ -383,7 +377,7 @@ export class Connection implements SocketHandler, Hearer {
     }
   }
 
-  #leave(): void {
+  leave(): void {
     const phase = this.#phase;
     if (phase.name === 'closed') return;
     this.#phase = { name: 'closed' };

@@ -31,6 +31,7 @@ import { isRepeatable } from './command-kinds.ts';
 import type { ConnectionDeps } from './connection.ts';
 import { DocumentsAhead } from './documents-ahead.ts';
 import { Gateway, type GatewayDeps } from './gateway.ts';
+import { Intake } from './intake.ts';
 import { type LoadRoomDeps, loadRoom } from './load-room.ts';
 import type { RoomPolicy } from './policy.ts';
 import { RemoteSessions, type SessionSink } from './remote-sessions.ts';
@@ -68,6 +69,8 @@ export interface WorkerDeps {
   readonly admit: ConnectionDeps['admit'];
   /** What this worker refuses for a while because it cannot keep up; nothing when absent. */
   readonly sheds?: Sheds;
+  /** Where what sockets say waits while it cannot; its own when absent. */
+  readonly intake?: Intake;
   readonly watcher?: RoomWatcher | undefined;
   readonly onRegistered?: (incarnation: Incarnation) => void;
   /** What this worker says of itself to those who look at it: plain data. */
@@ -129,6 +132,7 @@ export class Worker {
   private constructor(deps: WorkerDeps, ownership: Membership) {
     const { world, authority, blobs, cluster, rooms, limits, admit, sheds = () => false } = deps;
     const { clock, log, metrics = noMetrics, tracer = noTracer } = world;
+    const { intake = new Intake(clock) } = deps;
     const { bus, directory, workerName, findLeased = () => findLeasedWorkers(authority) } = cluster;
     this.#deps = deps;
     this.#ownership = ownership;
@@ -175,6 +179,7 @@ export class Worker {
       chance: () => chanceFrom(world.random),
       connectionsMax: limits.connectionsMax,
       sheds,
+      intake,
       limits: limits.limits,
       metrics,
       admit,
@@ -318,6 +323,7 @@ export class Worker {
   #showIn(metrics: Metrics): void {
     metrics.gauge('atrium_rooms', () => this.#host.size);
     metrics.gauge('atrium_connections', () => this.gateway.size);
+    metrics.gauge('atrium_unheard_bytes', () => this.gateway.intake.bytes);
     metrics.gauge('atrium_journal_oldest_seconds', () => this.#journal.oldestMs / 1_000);
     metrics.gauge('atrium_lease_remaining_seconds', () => this.#ownership.remainingMs / 1_000);
     metrics.gauge('atrium_ready', () => (this.canServe ? 1 : 0));

@@ -3,15 +3,15 @@ import { silentLog } from '../../src/base/observe.ts';
 import { type Sheddable, Shedding } from '../../src/kernel/shedding.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
-const CALM = { loopLagMs: 1, heapShare: 0.1 };
-const LATE = { loopLagMs: 251, heapShare: 0.1 };
-const FULL = { loopLagMs: 1, heapShare: 0.86 };
+const CALM = { lagMs: 1, heapShare: 0.1 };
+const LATE = { lagMs: 251, heapShare: 0.1 };
+const FULL = { lagMs: 1, heapShare: 0.86 };
 const KINDS: readonly Sheddable[] = ['wake', 'socket', 'read'];
 
 function aShedding() {
   const clock = manualClock();
   const process = { strain: CALM };
-  const limits = { loopLagMs: 250, heapShare: 0.85 };
+  const limits = { lagMs: 250, heapShare: 0.85 };
   const shedding = new Shedding({ clock, log: silentLog, limits, readStrain: () => process.strain });
   const refused = (): string => KINDS.filter((kind) => shedding.sheds(kind)).join(' ');
   const after = (seconds: number, strain: typeof CALM): string => {
@@ -91,7 +91,7 @@ test('[OV3] seconds that come between begin the count anew; a figure at its limi
     expect(after(4, LATE)).toBe('');
     expect(after(1, CALM)).toBe('');
   }
-  expect(after(60, { loopLagMs: 250, heapShare: 0.85 })).toBe('');
+  expect(after(60, { lagMs: 250, heapShare: 0.85 })).toBe('');
   after(10, FULL);
   for (let round = 0; round < 5; round += 1) {
     expect(after(4, CALM)).toBe('wake socket');

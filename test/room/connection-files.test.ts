@@ -5,6 +5,7 @@ import { asRoomId } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
 import { Gateway } from '../../src/room/gateway.ts';
+import { Intake } from '../../src/room/intake.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
@@ -20,6 +21,7 @@ async function aClient() {
   const gateway = new Gateway({
     clock,
     workerName: 'w',
+    intake: new Intake(clock),
     log: silentLog,
     connectionsMax: 10,
     sheds: () => false,

@@ -6,8 +6,9 @@ import { silentLog } from '../../src/base/observe.ts';
 import type { Sheddable } from '../../src/kernel/shedding.ts';
 import type { SocketHandler } from '../../src/kernel/transport/server.ts';
 import { FULL_ACCESS, type Permissions } from '../../src/protocol/permissions.ts';
-import type { Admission, Visit } from '../../src/room/connection.ts';
+import type { Admission, Visit } from '../../src/room/admission.ts';
 import { Gateway } from '../../src/room/gateway.ts';
+import { Intake } from '../../src/room/intake.ts';
 import { recipientOf } from '../../src/room/recipient.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { READER } from '../support/a-room.ts';
@@ -36,6 +37,7 @@ function aGateway(limits: { messages?: Rate } = {}) {
     log: silentLog,
     connectionsMax: 100,
     sheds: (kind) => shed.has(kind),
+    intake: new Intake(clock),
     limits: {
       messages: { perSecond: 10, burst: 20 },
       sendBytesSoftMax: 1_000,
@@ -304,4 +306,27 @@ test('[GW10] a frame reaches the socket that carries its session, and goes elsew
   deliver('ann');
   expect([ann.sent, bob.sent]).toEqual([['both', 'ann'], ['both']]);
   expect(elsewhere).toEqual(['other-1', 'w-2', 'other-1']);
+});
+
+test("[OV12] [OV14] in a long turn what a client says waits, and is the room's before it leaves; a ping is answered, and the rate is that of coming", async () => {
+  const { clock, enter, told } = aGateway();
+  const [ann, bob] = [await enter(), await enter()];
+  clock.turn();
+  const say = '[{"type":103,"event":1}]';
+  ann.handler.message(say);
+  clock.advance(150);
+  for (const message of [say, 'ping']) ann.handler.message(message);
+  expect(told).toHaveLength(1);
+  expect(ann.sent).toEqual(['pong']);
+  for (let count = 0; count < 20; count += 1) bob.handler.message(say);
+  expect(bob.closes).toEqual([]);
+  bob.handler.message(say);
+  expect(bob.closes).toEqual([1008]);
+
+  ann.handler.closed(1001, '');
+  const isOfAnn = (command: Command): boolean => 'from' in command && command.from === 'w-1';
+  expect(told.filter(isOfAnn)).toHaveLength(1);
+  clock.turn();
+  expect(told.filter(isOfAnn)).toHaveLength(2);
+  expect(told.at(-1)).toEqual({ type: 'session.leave', sessionId: 'w-1' });
 });

@@ -4,6 +4,7 @@ import { asRoomId, asSessionId, asWorkerAddress, type WorkerAddress } from '../.
 import { silentLog } from '../../src/base/observe.ts';
 import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
 import { Gateway } from '../../src/room/gateway.ts';
+import { Intake } from '../../src/room/intake.ts';
 import { recipientOf } from '../../src/room/recipient.ts';
 import { pauseBeforeRejoinMs } from '../../src/room/rejoin.ts';
 import type { Command } from '../../src/room/shapes.ts';
@@ -23,6 +24,7 @@ async function aClient() {
   const gateway = new Gateway({
     clock,
     workerName: 'w',
+    intake: new Intake(clock),
     log: silentLog,
     connectionsMax: 10,
     sheds: () => false,

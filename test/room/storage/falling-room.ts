@@ -15,6 +15,7 @@ import { FULL_ACCESS } from '../../../src/protocol/permissions.ts';
 import { Beat } from '../../../src/room/beat.ts';
 import { DocumentsAhead } from '../../../src/room/documents-ahead.ts';
 import { Gateway } from '../../../src/room/gateway.ts';
+import { Intake } from '../../../src/room/intake.ts';
 import { decodeRecords } from '../../../src/room/journal-record.ts';
 import { emptyRoom } from '../../../src/room/room.ts';
 import { RoomActor } from '../../../src/room/room-actor.ts';
@@ -176,6 +177,7 @@ export class FallingRoom {
     return new Gateway({
       clock,
       workerName: `w${this.#owners}`,
+      intake: new Intake(clock),
       log: silentLog,
       sheds: () => false,
       connectionsMax: PLENTY,
