@@ -89,7 +89,7 @@ async function startServing(
     await database.close();
     throw error;
   });
-  const intake = new Intake(systemClock);
+  const intake = new Intake({ clock: systemClock, log });
   const { metrics, shedding, report } = openVitals(settings, { log, metrics: admin.metrics, workerName, intake });
   const outbox = new SqlOutbox({ db: database.db, clock: systemClock, log });
   const webhooks = openWebhooks(settings, { db: database.db, log, outbox, workerName });

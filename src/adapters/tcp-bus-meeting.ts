@@ -4,6 +4,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Clock, Random } from '../base/clock.ts';
 import type { WorkerAddress } from '../base/ids.ts';
+import { FirstBytes } from './tcp-bus-first-bytes.ts';
 import {
   HEAD_BYTES,
   isProof,
@@ -18,7 +19,6 @@ import {
   unpackHello,
   unpackWelcome,
 } from './tcp-bus-handshake.ts';
-import { Intake } from './tcp-bus-intake.ts';
 import { TIMES } from './tcp-bus-limits.ts';
 
 /** Who we are to other workers. */
@@ -69,10 +69,10 @@ export function keep(socket: Socket, sockets: Set<Socket>): void {
 
 /** The handshake with who dialed us. A stranger learns our life's name and a nonce, nothing else. The caller destroys a refused socket. */
 export async function greet(socket: Socket, self: Self): Promise<Meeting> {
-  const intake = new Intake(socket, { heldBytesMax: STRANGER_BYTES_MAX });
+  const firstBytes = new FirstBytes(socket, { heldBytesMax: STRANGER_BYTES_MAX });
   const cancel = self.clock.after(TIMES.handshakeMs, () => socket.destroy());
   try {
-    const word = await readWord(intake, 'hello');
+    const word = await readWord(firstBytes, 'hello');
     if (typeof word === 'string') return { refused: word };
     const hello = unpackHello(word.subarray(HEAD_BYTES));
     if (hello === null) return { refused: 'no worker' };
@@ -81,11 +81,11 @@ export async function greet(socket: Socket, self: Self): Promise<Meeting> {
     const welcome = packWelcome({ nonce: self.random.bytes(NONCE_BYTES), life: self.life });
     const transcript: Transcript = [word, welcome];
     socket.write(welcome);
-    const proof = await intake.read(PROOF_BYTES);
+    const proof = await firstBytes.read(PROOF_BYTES);
     if (proof === null) return { refused: 'ended early' };
     if (!isProof(proof, 'dialer', self.secret, transcript)) return { refused: 'wrong secret' };
     socket.write(proofOf('listener', self.secret, transcript));
-    return met({ socket, intake, self, transcript, peer: hello.from, peerLife: hello.life, endedLinkId: hello.endedLinkId });
+    return met({ socket, firstBytes, self, transcript, peer: hello.from, peerLife: hello.life, endedLinkId: hello.endedLinkId });
   } finally {
     cancel();
   }
@@ -124,38 +124,38 @@ async function introduce(
   { to, endedLinkId }: { to: WorkerAddress; endedLinkId: string },
   self: Self,
 ): Promise<Meeting> {
-  const intake = new Intake(socket, { heldBytesMax: LISTENER_BYTES_MAX });
+  const firstBytes = new FirstBytes(socket, { heldBytesMax: LISTENER_BYTES_MAX });
   const hello = packHello({ nonce: self.random.bytes(NONCE_BYTES), endedLinkId, life: self.life, from: self.address, to });
   socket.write(hello);
-  const word = await readWord(intake, 'welcome');
+  const word = await readWord(firstBytes, 'welcome');
   if (typeof word === 'string') return { refused: word };
   const welcome = unpackWelcome(word.subarray(HEAD_BYTES));
   if (welcome === null) return { refused: 'no worker' };
   const transcript: Transcript = [hello, word];
   socket.write(proofOf('dialer', self.secret, transcript));
-  const proof = await intake.read(PROOF_BYTES);
+  const proof = await firstBytes.read(PROOF_BYTES);
   if (proof === null) return { refused: 'ended early' };
   if (!isProof(proof, 'listener', self.secret, transcript)) return { refused: 'wrong secret' };
-  return met({ socket, intake, self, transcript, peer: to, peerLife: welcome.life, endedLinkId });
+  return met({ socket, firstBytes, self, transcript, peer: to, peerLife: welcome.life, endedLinkId });
 }
 
 /** A word with its head, or why it is not listened to. */
-async function readWord(intake: Intake, kind: 'hello' | 'welcome'): Promise<Uint8Array | Refusal> {
-  const head = await intake.read(HEAD_BYTES);
+async function readWord(firstBytes: FirstBytes, kind: 'hello' | 'welcome'): Promise<Uint8Array | Refusal> {
+  const head = await firstBytes.read(HEAD_BYTES);
   if (head === null) return 'ended early';
   const size = readHead(head, kind);
   if (typeof size === 'string') return size;
-  const body = await intake.read(size);
+  const body = await firstBytes.read(size);
   return body === null ? 'ended early' : new Uint8Array(Buffer.concat([head, body]));
 }
 
 function met({
-  intake,
+  firstBytes,
   self,
   transcript,
   ...parts
-}: Omit<Met, 'rest' | 'linkId'> & { intake: Intake; self: Self; transcript: Transcript }): Meeting {
-  const rest = intake.release();
+}: Omit<Met, 'rest' | 'linkId'> & { firstBytes: FirstBytes; self: Self; transcript: Transcript }): Meeting {
+  const rest = firstBytes.release();
   return rest === null ? { refused: 'ended early' } : { ...parts, rest, linkId: linkIdOf(self.secret, transcript) };
 }
 

@@ -1,6 +1,6 @@
 /** What the settings say about rooms and connections, in the rooms' own terms. */
 import type { Settings } from '../config.ts';
-import type { ConnectionLimits } from '../room/connection.ts';
+import type { ConnectionLimits } from '../room/connection-deps.ts';
 import type { RoomPolicy } from '../room/policy.ts';
 
 /** Documents of one room, subdocuments included (reliability 2.f). */

@@ -23,7 +23,7 @@ import { keepVersion } from '../features/versions/queries.ts';
 import type { Outbox } from '../kernel/persistence/outbox.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import type { Sheds } from '../kernel/shedding.ts';
-import type { ConnectionDeps } from '../room/connection.ts';
+import type { ConnectionDeps } from '../room/connection-deps.ts';
 import type { Intake } from '../room/intake.ts';
 import type { RoomWatcher } from '../room/room-watch.ts';
 import { Worker, type WorkerDeps } from '../room/worker.ts';

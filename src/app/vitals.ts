@@ -22,7 +22,7 @@ interface OpenVitals {
   /** Where is counted, too. */
   readonly metrics: Metrics;
   readonly workerName: string;
-  readonly intake: Intake;
+  readonly intake: Pick<Intake, 'readLagMs'>;
 }
 
 export function openVitals(

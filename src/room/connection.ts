@@ -5,57 +5,30 @@
  * another owner, or something may have been lost on the way, the socket stays: a new session joins over it, and its client, asked for what
  * the room lacks, brings back what was lost.
  */
-import { type Rate, TokenBucket } from '../base/bounded.ts';
-import type { Clock } from '../base/clock.ts';
+import { TokenBucket } from '../base/bounded.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
-import type { Metrics } from '../base/metrics.ts';
-import type { Log } from '../base/observe.ts';
 import type { Line } from '../kernel/actor/slot.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
-import type { Admission, Visit } from './admission.ts';
+import type { Admission } from './admission.ts';
+import type { ConnectionDeps } from './connection-deps.ts';
 import { EarlyFrames, TOO_MANY_EARLY } from './early-frames.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
 import { commandsOf } from './frame-commands.ts';
-import type { Intake, Speaker, Unheard } from './intake.ts';
+import type { Speaker, Waiting } from './intake.ts';
 import type { Hearer } from './recipient.ts';
 import { pauseBeforeRejoinMs, REJOIN_AFTER } from './rejoin.ts';
-import type { RoomsElsewhere } from './rooms-elsewhere.ts';
 import type { Command, Newcomer } from './shapes.ts';
 import { closeCodeFor, type SocketTarget } from './socket-target.ts';
 import { Told } from './told.ts';
 import { Unanswered } from './unanswered.ts';
-
-/** What all connections of a worker share. */
-export interface ConnectionDeps {
-  readonly clock: Clock;
-  readonly rooms: RoomsElsewhere;
-  /** Checks credentials and access; creates the room when it is new and the client may. @throws AppError with the close code to use. */
-  readonly admit: (target: SocketTarget, visit: Visit) => Promise<Admission>;
-  /** Those of the files that the room does not have. */
-  readonly findMissingFiles: (roomId: RoomId, fileIds: readonly string[]) => Promise<readonly string[]>;
-  readonly limits: ConnectionLimits;
-  /** A number in [0, 1) that looks like chance: spreads what many connections do at once. */
-  readonly chance: () => number;
-  readonly log: Log;
-  readonly metrics?: Metrics;
-}
-
-export interface ConnectionLimits {
-  readonly messages: Rate;
-  readonly sendBytesSoftMax: number;
-  readonly sendBytesHardMax: number;
-  /** A connection that sends nothing for so long is dead: SDK clients ping every 30 s, hidden tabs each minute (protocol 3.5). */
-  readonly idleMs: number;
-}
 
 /** What is this one's own. */
 type Who = Omit<Newcomer, 'id'>;
 
 /** Where deliveries find a connection: under the id of its session. */
 export interface ConnectionBook {
-  readonly intake: Intake;
   /** Gives the connection its next session id; the former one is forgotten. */
   renew(connection: Connection): SessionId;
   forget(connection: Connection): void;
@@ -101,9 +74,11 @@ export class Connection implements SocketHandler, Hearer, Speaker {
   id: SessionId;
   /** Monotonic time of the last frame from the client. */
   heardAtMs: number;
+  /** When what the rate was asked of had come. */
+  #ratedAtMs: number;
   expiresAtMs = Number.POSITIVE_INFINITY;
   owed = 0;
-  unheard: Unheard | null = null;
+  waiting: Waiting | null = null;
 
   constructor(deps: ConnectionDeps, { socket, book }: { socket: Socket; book: ConnectionBook }) {
     this.#deps = deps;
@@ -112,6 +87,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
     this.id = book.renew(this);
     this.heardAtMs = deps.clock.monotonicMs();
     const { limits } = deps;
+    this.#ratedAtMs = this.heardAtMs;
     this.#bucket = new TokenBucket(limits.messages, this.heardAtMs);
     this.#budget = new SendBudget({
       socket,
@@ -144,6 +120,10 @@ export class Connection implements SocketHandler, Hearer, Speaker {
    * sends meanwhile is not passed on. Never throws.
    */
   rejoin(): void {
+    if (this.waiting?.hasEnded === true) {
+      this.leave();
+      return;
+    }
     this.#isLost = true;
     const phase = this.#phase;
     if (phase.name !== 'entered') return; // the join under way looks at the flag
@@ -174,9 +154,14 @@ export class Connection implements SocketHandler, Hearer, Speaker {
   #awaitUnanswered(): void {
     this.#unanswered.rejoined();
     if (!this.#unanswered.isAwaiting) return;
-    const { id } = this;
+    this.#endUnlessAnswered(this.id);
+  }
+
+  #endUnlessAnswered(id: SessionId): void {
     this.#deps.clock.after(RESEND_MS_MAX, () => {
-      if (this.id === id && this.#unanswered.isAwaiting) this.refuse(new AppError('ROOM_MOVED'));
+      if (this.id !== id || !this.#unanswered.isAwaiting) return;
+      if (this.waiting === null) this.refuse(new AppError('ROOM_MOVED'));
+      else this.#endUnlessAnswered(id); // what it sent may be among what waits
     });
   }
 
@@ -263,13 +248,23 @@ export class Connection implements SocketHandler, Hearer, Speaker {
   message(data: string | Uint8Array): void {
     if (this.#isClosed) return;
     this.heardAtMs = this.#deps.clock.monotonicMs();
-    if (!this.#isWithinRate(1)) return;
-    if (data === 'ping') this.send([PONG]);
-    else this.#book.intake.take(this, data);
+    if (data === 'ping') this.#pong();
+    else this.#deps.intake.take(this, data, this.heardAtMs);
   }
 
-  /** What its client said, when it is its turn. */
-  hear(data: string | Uint8Array): void {
+  /** It waits for nothing: who hears none takes the connection for dead. */
+  #pong(): void {
+    if (this.waiting === null) this.#ratedAtMs = this.heardAtMs; // else frames that came before will be rated
+    if (this.#isWithinRate(1)) this.send([PONG]);
+  }
+
+  hear(data: string | Uint8Array, cameAtMs: number): void {
+    if (this.#isClosed) return;
+    this.#ratedAtMs = cameAtMs;
+    if (this.#isWithinRate(1)) this.#hear(data);
+  }
+
+  #hear(data: string | Uint8Array): void {
     try {
       if (this.#phase.name === 'entered') this.#take(data);
       else if (this.#phase.name === 'rejoining') this.#keep(data);
@@ -287,17 +282,18 @@ export class Connection implements SocketHandler, Hearer, Speaker {
   #hearEarly(): void {
     const early = this.#early;
     this.#early = null;
-    for (const frame of early?.takeAll() ?? []) this.hear(frame);
+    for (const frame of early?.takeAll() ?? []) this.#hear(frame);
   }
 
   #isWithinRate(messages: number): boolean {
-    if (this.#bucket.take(this.heardAtMs, messages)) return true;
+    if (this.#bucket.take(this.#ratedAtMs, messages)) return true;
     this.refuse(new AppError('TOO_MANY_MESSAGES', { perSecondMax: this.#deps.limits.messages.perSecond }));
     return false;
   }
 
   closed(): void {
-    this.#book.intake.end(this);
+    if (this.#phase.name === 'entered') this.#deps.intake.end(this);
+    else this.leave();
   }
 
   drained(): void {
@@ -325,7 +321,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
       findMissing: (fileIds) => this.#deps.findMissingFiles(this.roomId as RoomId, fileIds),
       session: () => (this.#phase.name === 'entered' ? this.id : null),
       pass: (commands) => this.#pass(commands),
-      hear: (data) => this.hear(data),
+      hear: (data) => this.#hear(data),
       failed: (error) => this.#failed(error),
     });
   }
@@ -381,6 +377,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
     const phase = this.#phase;
     if (phase.name === 'closed') return;
     this.#phase = { name: 'closed' };
+    this.#deps.intake.forget(this);
     this.#book.forget(this);
     if ('roomId' in phase) this.#tellLeave(phase.roomId);
   }

@@ -10,9 +10,9 @@ import { Turns } from '../base/turns.ts';
 import type { Sheds } from '../kernel/shedding.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/server.ts';
-import { Connection, type ConnectionBook, type ConnectionDeps } from './connection.ts';
+import { Connection, type ConnectionBook } from './connection.ts';
+import type { ConnectionDeps } from './connection-deps.ts';
 import { Deliveries } from './deliveries.ts';
-import type { Intake } from './intake.ts';
 import type { Hearer, Recipient } from './recipient.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { targetOf } from './socket-target.ts';
@@ -23,7 +23,6 @@ export interface GatewayDeps extends ConnectionDeps {
   readonly workerName: string;
   readonly connectionsMax: number;
   readonly sheds: Sheds;
-  readonly intake: Intake;
   /** Sessions of rooms here whose sockets are on other workers. */
   readonly elsewhere: SessionSink;
 }
@@ -35,7 +34,6 @@ const DRAIN_WAVE = 100;
 const RECONSIDERED_AT_ONCE = 16;
 
 export class Gateway implements SessionSink, ConnectionBook {
-  readonly intake: Intake;
   readonly #deps: GatewayDeps;
   readonly #connections = new Map<SessionId, Connection>();
   readonly #rounds: Rounds<SessionId, Connection>;
@@ -46,7 +44,6 @@ export class Gateway implements SessionSink, ConnectionBook {
   constructor(deps: GatewayDeps) {
     this.#deps = deps;
     this.#deliveries = new Deliveries(deps);
-    this.intake = deps.intake;
     const look = (_: SessionId, connection: Connection): void => this.#look(connection);
     this.#rounds = new Rounds({ clock: deps.clock, entries: this.#connections, everyMs: LOOK_EVERY_MS, visit: look });
   }

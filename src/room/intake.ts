@@ -1,64 +1,78 @@
 /**
- * What this worker's sockets say, as fast as it can be heard. While the turns of the event loop are short every frame is heard when it comes. In one that gets
- * long frames wait, and each further turn hears some, of one socket after the other: commits, leases, timers and other workers have theirs in between. Else a
- * worker that is behind reads in each turn all that came in the one before, which was longer than the one before that, and in the end its lease runs out.
+ * What this worker's sockets say, as fast as it can be heard. While frames take little of a turn of the event loop each is heard when it comes. When they take
+ * long the others wait, and each further turn hears some, of one socket after the other: commits, leases, timers and other workers have theirs in between. Else
+ * a worker that is behind reads in each turn all that came in the one before, which was longer than the one before that, and in the end its lease runs out.
  *
- * What waits is bounded. For what comes beyond that, what waits is heard at once: the system then holds the rest, and its clients are slowed down. Where that
- * makes a turn too long, who goes on speaking is closed.
+ * What waits is bounded, in bytes, for each socket and for all, and in time. For what comes beyond the bytes of all, what waits is heard at once: the system then
+ * holds the rest, and its clients are slowed down. Where that takes long, who goes on speaking is closed; and so are some of those that have waited too long.
+ * They come back when they are let in, and bring what was not answered.
  */
+import { BoundedQueue } from '../base/bounded.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
+import type { Log } from '../base/observe.ts';
 
 type Frame = string | Uint8Array;
 
-/** One socket's end of it. None of this throws. */
+/** One socket's end of it. */
 export interface Speaker {
   /** What it said that waits; null while nothing does. */
-  unheard: Unheard | null;
-  /** Monotonic time at which its last frame came. */
-  readonly heardAtMs: number;
-  hear(frame: Frame): void;
+  waiting: Waiting | null;
+  /** `cameAtMs` is monotonic, and never less than that of the frame before. */
+  hear(frame: Frame, cameAtMs: number): void;
   /** It is gone, and all that it said was heard. */
   leave(): void;
+  /** Nothing of it is to be heard any more. */
   refuse(refusal: AppError): void;
 }
 
-/** In the order in which it came. */
-export interface Unheard {
-  readonly frames: Frame[];
-  readonly cameAtMs: number[];
-  hasLeft: boolean;
+export interface Waiting {
+  readonly frames: BoundedQueue<{ readonly frame: Frame; readonly cameAtMs: number }>;
+  hasEnded: boolean;
 }
 
-/** A turn is long after once or twice that; and of each turn after it so much is for what waits. */
+interface IntakeDeps {
+  readonly clock: Pick<Clock, 'monotonicMs' | 'soon'>;
+  readonly log: Log;
+}
+
+/** Frames may take once or twice that of a turn, and of each turn after it so much is for what waits. */
 const SLICE_MS = 100;
 /** What one socket said is heard at best together; what others said waits for that. */
 const FRAMES_OF_ONE = 16;
-/** Of all sockets; a character of a text counts as a byte. */
+/** A character of a text counts as a byte. */
 const BYTES_MAX = 64 * 1024 * 1024;
+const BYTES_OF_ONE_MAX = 10 * 1024 * 1024;
 /** What is kept beside each frame. */
 const BYTES_BESIDE = 64;
-/** Leases are renewed each second. */
-const TURN_MS_MAX = 500;
+/** So much more of a turn may be for what comes beyond BYTES_MAX. */
+const MAKING_ROOM_MS = 400;
+/** Who has waited for so long is closed, of a hundred who wait one in each turn: with fewer the others may be heard in time. */
+const LATE_MS = 5_000;
+const CLOSED_SHARE = 0.01;
 
 export class Intake {
-  readonly #clock: Pick<Clock, 'monotonicMs' | 'soon'>;
-  /** Who has said something that waits: whose turn comes in this round, from `#next` on, and in the one after it. */
+  readonly #deps: IntakeDeps;
+  /** Who has something that waits: whose turn comes in this round, from `#next` on, and in the one after it. */
   #round: Speaker[] = [];
   #next = 0;
   #nextRound: Speaker[] = [];
+  /** Who is gone goes first: its client may be back already, over another socket. */
+  readonly #ended: Speaker[] = [];
   #bytes = 0;
-  /** When a frame was heard at once for the first time in `SLICE_MS`, or what waits was heard last. */
+  /** When a frame was heard at once for the first time in SLICE_MS, or a slice ended. */
   #sinceMs = Number.NEGATIVE_INFINITY;
   /** The turn of `#sinceMs` has not ended. */
   #isSameTurn = false;
+  #makingRoomMs = 0;
+  #mayClose = 0;
   #lagMs = 0;
 
-  constructor(clock: Pick<Clock, 'monotonicMs' | 'soon'>) {
-    this.#clock = clock;
+  constructor(deps: IntakeDeps) {
+    this.#deps = deps;
   }
 
-  /** Frames that wait, in bytes. */
+  /** Of what waits. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -71,23 +85,33 @@ export class Intake {
   }
 
   /** A frame of `speaker` came. It is heard after all that it said before. */
-  take(speaker: Speaker, frame: Frame): void {
-    if (!this.#isBehind && this.#isEarly(speaker.heardAtMs)) speaker.hear(frame);
-    else if (this.#hasRoomFor(frame)) this.#keep(speaker, frame);
-    else speaker.refuse(new AppError('WORKER_OVERLOADED'));
+  take(speaker: Speaker, frame: Frame, cameAtMs: number): void {
+    if (!this.#isBehind && this.#isEarly(cameAtMs)) speaker.hear(frame, cameAtMs);
+    else if (!this.#hasRoomFor(frame) || !this.#keep(speaker, frame, cameAtMs)) speaker.refuse(new AppError('WORKER_OVERLOADED'));
   }
 
   /** Nothing more comes from `speaker`: it leaves when all that it said was heard. */
   end(speaker: Speaker): void {
-    if (speaker.unheard === null) speaker.leave();
-    else speaker.unheard.hasLeft = true;
+    if (speaker.waiting === null) {
+      speaker.leave();
+    } else {
+      speaker.waiting.hasEnded = true;
+      this.#ended.push(speaker);
+    }
+  }
+
+  /** What waits of `speaker` is not heard. */
+  forget(speaker: Speaker): void {
+    if (speaker.waiting === null) return;
+    this.#bytes -= speaker.waiting.frames.bytes;
+    speaker.waiting = null; // its turn is passed over
   }
 
   get #isBehind(): boolean {
     return this.#round.length > 0;
   }
 
-  /** Whether the turn is short still. The end of each turn is not watched, which would cost more than what most turns bring. */
+  /** Whether frames took little of this turn so far. The end of each turn is not watched, which would cost more than what most turns bring. */
   #isEarly(nowMs: number): boolean {
     if (nowMs - this.#sinceMs < SLICE_MS) return true;
     if (this.#isSameTurn) return false;
@@ -98,60 +122,89 @@ export class Intake {
 
   #endTurnLater(): void {
     this.#isSameTurn = true;
-    this.#clock.soon(() => this.#endTurn());
+    this.#deps.clock.soon(() => this.#endTurn());
   }
 
   #endTurn(): void {
     this.#isSameTurn = false;
+    this.#makingRoomMs = 0;
     if (!this.#isBehind) return;
-    const startedMs = this.#clock.monotonicMs();
-    let nowMs = startedMs;
-    do {
-      this.#hearSome(nowMs);
-      nowMs = this.#clock.monotonicMs();
-    } while (this.#isBehind && nowMs - startedMs < SLICE_MS);
-    this.#sinceMs = nowMs;
+    this.#mayClose = Math.ceil((this.#round.length + this.#nextRound.length) * CLOSED_SHARE);
+    const endMs = this.#deps.clock.monotonicMs() + SLICE_MS;
+    do this.#hearSome(endMs);
+    while (this.#isBehind && this.#deps.clock.monotonicMs() < endMs);
+    this.#sinceMs = this.#deps.clock.monotonicMs();
     if (this.#isBehind) this.#endTurnLater();
   }
 
-  #keep(speaker: Speaker, frame: Frame): void {
-    if (speaker.unheard === null) {
-      speaker.unheard = { frames: [], cameAtMs: [], hasLeft: false };
-      (this.#isBehind ? this.#nextRound : this.#round).push(speaker);
-    }
-    speaker.unheard.frames.push(frame);
-    speaker.unheard.cameAtMs.push(speaker.heardAtMs);
-    this.#bytes += weightOf(frame);
-  }
-
-  /** Makes it, as long as that is no matter of more than a long turn. */
+  /** Makes it, if it must, as long as the turn may get longer by that. */
   #hasRoomFor(frame: Frame): boolean {
     while (this.#isBehind && this.#bytes + weightOf(frame) > BYTES_MAX) {
-      const nowMs = this.#clock.monotonicMs();
-      if (nowMs - this.#sinceMs > TURN_MS_MAX) return false;
-      this.#hearSome(nowMs);
+      const leftMs = MAKING_ROOM_MS - this.#makingRoomMs;
+      if (leftMs <= 0) return false;
+      const startedMs = this.#deps.clock.monotonicMs();
+      this.#hearSome(startedMs + leftMs);
+      this.#makingRoomMs += this.#deps.clock.monotonicMs() - startedMs;
     }
     return true;
   }
 
-  /** Of the socket whose turn it is. */
-  #hearSome(nowMs: number): void {
-    const speaker = this.#round[this.#next]!;
-    const { frames, cameAtMs, hasLeft } = speaker.unheard!;
-    this.#lagMs = Math.max(this.#lagMs, nowMs - cameAtMs[0]!);
-    cameAtMs.splice(0, FRAMES_OF_ONE);
-    for (const frame of frames.splice(0, FRAMES_OF_ONE)) {
-      this.#bytes -= weightOf(frame);
-      speaker.hear(frame);
-    }
-    this.#next += 1;
-    if (frames.length > 0) this.#nextRound.push(speaker);
-    else speaker.unheard = null;
-    if (this.#next === this.#round.length) this.#beginRound();
-    if (frames.length === 0 && hasLeft) speaker.leave();
+  /** False when more of it waits than may of one socket. */
+  #keep(speaker: Speaker, frame: Frame, cameAtMs: number): boolean {
+    const { frames } = speaker.waiting ?? this.#begin(speaker);
+    const weight = weightOf(frame);
+    if (frames.size > 0 && frames.bytes + weight > BYTES_OF_ONE_MAX) return false;
+    frames.push({ frame: toKeep(frame), cameAtMs }, weight);
+    this.#bytes += weight;
+    return true;
   }
 
-  #beginRound(): void {
+  #begin(speaker: Speaker): Waiting {
+    const unbounded = { itemsMax: Number.POSITIVE_INFINITY, bytesMax: Number.POSITIVE_INFINITY }; // one frame may be longer than any bound
+    speaker.waiting = { frames: new BoundedQueue(unbounded), hasEnded: false };
+    (this.#isBehind ? this.#nextRound : this.#round).push(speaker);
+    return speaker.waiting;
+  }
+
+  /** Of the socket whose turn it is, until `endMs`, or a little longer. */
+  #hearSome(endMs: number): void {
+    const [gone] = this.#ended;
+    const speaker = gone ?? this.#round[this.#next]!;
+    try {
+      for (let heard = 0; heard < FRAMES_OF_ONE && speaker.waiting !== null; heard += 1) {
+        this.#hearOne(speaker, speaker.waiting);
+        if (this.#deps.clock.monotonicMs() >= endMs) break;
+      }
+    } catch (error) {
+      this.#deps.log.error({ err: error }, 'frame failed');
+    }
+    if (gone === undefined) this.#pass(speaker);
+    else if (gone.waiting === null) this.#ended.shift();
+  }
+
+  #hearOne(speaker: Speaker, waiting: Waiting): void {
+    const { frame, cameAtMs } = waiting.frames.shift()!;
+    this.#bytes -= weightOf(frame);
+    const lagMs = this.#deps.clock.monotonicMs() - cameAtMs;
+    this.#lagMs = Math.max(this.#lagMs, lagMs);
+    const isLast = waiting.frames.size === 0;
+    if (isLast) speaker.waiting = null;
+    if (lagMs > LATE_MS && this.#mayClose > 0 && !waiting.hasEnded) {
+      this.#mayClose -= 1;
+      speaker.refuse(new AppError('WORKER_OVERLOADED'));
+      return;
+    }
+    try {
+      speaker.hear(frame, cameAtMs);
+    } finally {
+      if (isLast && waiting.hasEnded) speaker.leave();
+    }
+  }
+
+  #pass(speaker: Speaker): void {
+    this.#next += 1;
+    if (speaker.waiting !== null) this.#nextRound.push(speaker);
+    if (this.#next < this.#round.length) return;
     this.#round = this.#nextRound;
     this.#nextRound = [];
     this.#next = 0;
@@ -160,4 +213,9 @@ export class Intake {
 
 function weightOf(frame: Frame): number {
   return frame.length + BYTES_BESIDE;
+}
+
+/** Short frames come in memory that they share. */
+function toKeep(frame: Frame): Frame {
+  return typeof frame !== 'string' && frame.buffer.byteLength > frame.byteLength ? new Uint8Array(frame) : frame;
 }

@@ -28,7 +28,7 @@ import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
 import type { Sheds } from '../kernel/shedding.ts';
 import { Beat } from './beat.ts';
 import { isRepeatable } from './command-kinds.ts';
-import type { ConnectionDeps } from './connection.ts';
+import type { ConnectionDeps } from './connection-deps.ts';
 import { DocumentsAhead } from './documents-ahead.ts';
 import { Gateway, type GatewayDeps } from './gateway.ts';
 import { Intake } from './intake.ts';
@@ -132,7 +132,7 @@ export class Worker {
   private constructor(deps: WorkerDeps, ownership: Membership) {
     const { world, authority, blobs, cluster, rooms, limits, admit, sheds = () => false } = deps;
     const { clock, log, metrics = noMetrics, tracer = noTracer } = world;
-    const { intake = new Intake(clock) } = deps;
+    const { intake = new Intake({ clock, log }) } = deps;
     const { bus, directory, workerName, findLeased = () => findLeasedWorkers(authority) } = cluster;
     this.#deps = deps;
     this.#ownership = ownership;
@@ -218,6 +218,7 @@ export class Worker {
     };
     this.#rebalancer = new Rebalancer({ host: this.#host, workers: this.#workers, self: bus.address, clock, log });
     this.#showIn(metrics);
+    metrics.gauge('atrium_intake_bytes', () => intake.bytes);
     bus.onDown((address) => this.#workerDown(address));
     bus.serve((message, from) => {
       if (Router.isFor(message)) return this.#router.handle(message, from);
@@ -323,7 +324,6 @@ export class Worker {
   #showIn(metrics: Metrics): void {
     metrics.gauge('atrium_rooms', () => this.#host.size);
     metrics.gauge('atrium_connections', () => this.gateway.size);
-    metrics.gauge('atrium_unheard_bytes', () => this.gateway.intake.bytes);
     metrics.gauge('atrium_journal_oldest_seconds', () => this.#journal.oldestMs / 1_000);
     metrics.gauge('atrium_lease_remaining_seconds', () => this.#ownership.remainingMs / 1_000);
     metrics.gauge('atrium_ready', () => (this.canServe ? 1 : 0));

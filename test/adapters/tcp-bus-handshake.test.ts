@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { FirstBytes } from '../../src/adapters/tcp-bus-first-bytes.ts';
 import { HEAD_BYTES, NO_LINK, NONCE_BYTES, PROOF_BYTES, packHello, packWelcome } from '../../src/adapters/tcp-bus-handshake.ts';
-import { Intake } from '../../src/adapters/tcp-bus-intake.ts';
 import { systemRandom } from '../../src/base/clock.ts';
 import { asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
 import type { Bus } from '../../src/kernel/cluster/bus.ts';
@@ -144,7 +144,7 @@ test('[BU15] of what a stranger says 1 KiB is held, and more ends the connection
   closing.push(() => server.close());
   const stranger = knock(asWorkerAddress(`127.0.0.1:${(server.address() as { port: number }).port}`));
   const [socket] = (await once(server, 'connection')) as [Socket];
-  const reading = new Intake(socket, { heldBytesMax: 1_024 }).read(2_000);
+  const reading = new FirstBytes(socket, { heldBytesMax: 1_024 }).read(2_000);
   stranger.socket.write(new Uint8Array(1_024));
   await until('it has come', () => socket.bytesRead === 1_024);
   expect(socket.destroyed).toBe(false);

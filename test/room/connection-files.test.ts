@@ -21,7 +21,7 @@ async function aClient() {
   const gateway = new Gateway({
     clock,
     workerName: 'w',
-    intake: new Intake(clock),
+    intake: new Intake({ clock, log: silentLog }),
     log: silentLog,
     connectionsMax: 10,
     sheds: () => false,

@@ -37,7 +37,7 @@ function aGateway(limits: { messages?: Rate } = {}) {
     log: silentLog,
     connectionsMax: 100,
     sheds: (kind) => shed.has(kind),
-    intake: new Intake(clock),
+    intake: new Intake({ clock, log: silentLog }),
     limits: {
       messages: { perSecond: 10, burst: 20 },
       sendBytesSoftMax: 1_000,
@@ -308,25 +308,48 @@ test('[GW10] a frame reaches the socket that carries its session, and goes elsew
   expect(elsewhere).toEqual(['other-1', 'w-2', 'other-1']);
 });
 
-test("[OV12] [OV14] in a long turn what a client says waits, and is the room's before it leaves; a ping is answered, and the rate is that of coming", async () => {
+test('[OV14] a ping is answered when it comes, while what its client said before waits; the rate is that of coming', async () => {
   const { clock, enter, told } = aGateway();
   const [ann, bob] = [await enter(), await enter()];
   clock.turn();
   const say = '[{"type":103,"event":1}]';
+  const packed = JSON.stringify(Array(10).fill({ type: 103, event: 1 }));
   ann.handler.message(say);
   clock.advance(150);
-  for (const message of [say, 'ping']) ann.handler.message(message);
+  ann.handler.message(say); // the turn is as long as it may be: from here on frames wait
+  for (let second = 0; second < 4; second += 1) {
+    clock.advance(1_100); // with the ping it is the rate, and in all much more than it may say at once
+    ann.handler.message(packed);
+    ann.handler.message('ping');
+  }
+  for (let count = 0; count < 30; count += 1) bob.handler.message(say); // more than it may say at once
   expect(told).toHaveLength(1);
-  expect(ann.sent).toEqual(['pong']);
-  for (let count = 0; count < 20; count += 1) bob.handler.message(say);
-  expect(bob.closes).toEqual([]);
-  bob.handler.message(say);
-  expect(bob.closes).toEqual([1008]);
-
-  ann.handler.closed(1001, '');
-  const isOfAnn = (command: Command): boolean => 'from' in command && command.from === 'w-1';
-  expect(told.filter(isOfAnn)).toHaveLength(1);
+  expect(ann.sent).toEqual(Array(4).fill('pong'));
   clock.turn();
-  expect(told.filter(isOfAnn)).toHaveLength(2);
-  expect(told.at(-1)).toEqual({ type: 'session.leave', sessionId: 'w-1' });
+  const heardOf = (id: string): number => told.filter((command) => 'from' in command && command.from === id).length;
+  expect([ann.closes, heardOf('w-1')]).toEqual([[], 42]);
+  expect([bob.closes, heardOf('w-2')]).toEqual([[1008], 20]);
+});
+
+test('[OV12] what a client said that is gone is heard, in its room, before it leaves; one that is not in its room leaves at once', async () => {
+  const { clock, enter, open, told, gateway } = aGateway();
+  const [ann, bob] = [await enter(), await enter()];
+  clock.turn();
+  const say = '[{"type":103,"event":1}]';
+  for (let count = 0; count < 2; count += 1) {
+    ann.handler.message(say);
+    clock.advance(150);
+  }
+  const early = open();
+  for (const { handler } of [ann, bob, early]) {
+    handler.message(say);
+    handler.closed(1001, '');
+  }
+  expect(told).toHaveLength(1);
+  expect(gateway.size).toBe(2);
+  gateway.loseSessions([asSessionId('w-2')]); // its client will not bring anything again
+  expect(told.slice(1)).toEqual([{ type: 'session.leave', sessionId: 'w-2' }]);
+  clock.turn();
+  expect(told.slice(2).map(({ type }) => type)).toEqual(['event.broadcast', 'event.broadcast', 'session.leave']);
+  expect(gateway.size).toBe(0);
 });

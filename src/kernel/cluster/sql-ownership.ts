@@ -149,6 +149,8 @@ export class SqlOwnership implements Ownership {
     } finally {
       this.#isRenewing = false;
     }
+    // The event loop, or the database, takes long: waiting for the next time would make of every turn two.
+    if (this.#deps.clock.monotonicMs() - sentMs >= LEASE.renewEveryMs) void this.#renew();
   }
 
   /** An answer that comes after the deadline changes nothing: the actors are gone. */

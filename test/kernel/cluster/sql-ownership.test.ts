@@ -141,6 +141,21 @@ test('[OW5] a renewal counts from when it was sent, not from when its answer cam
   expect([ownership.duty, lapses.count]).toEqual(['stop', 1]);
 });
 
+test('[OW5] the next renewal is sent when the answer comes that was late: answers that take 1.7 s each end no lease', async () => {
+  const watched = renewals();
+  watched.mode = 'hold';
+  const { ownership, clock, lapses } = await aWorker(watched.db);
+  let renewal = watched.next();
+  clock.advance(1_000);
+  for (let renewals = 0; renewals < 5; renewals += 1) {
+    await renewal.reached;
+    clock.advance(1_700);
+    expect([ownership.duty, lapses.count]).toEqual(['serve', 0]);
+    renewal = watched.next();
+    watched.answer();
+  }
+});
+
 test('[OW7] an answer that comes after the end does not bring the lease back', async () => {
   const watched = renewals();
   watched.mode = 'hold';

@@ -177,7 +177,7 @@ export class FallingRoom {
     return new Gateway({
       clock,
       workerName: `w${this.#owners}`,
-      intake: new Intake(clock),
+      intake: new Intake({ clock, log: silentLog }),
       log: silentLog,
       sheds: () => false,
       connectionsMax: PLENTY,

@@ -1,7 +1,7 @@
 /** The first bytes of a connection, before it is known who speaks: so many as were asked for, and little more is ever held. */
 import type { Socket } from 'node:net';
 
-export class Intake {
+export class FirstBytes {
   readonly #socket: Socket;
   readonly #heldBytesMax: number;
   #held: Buffer = Buffer.alloc(0);
