@@ -129,7 +129,7 @@ export const SETTINGS = {
     maximum: 100_000,
   }),
   SHED_LAG_MS: count(
-    'How late the event loop may come (p99 of a second) before a worker that is so for five seconds refuses to wake rooms, then new sockets, then reads.',
+    'How late the event loop may come (p99 of a second), or frames of clients be heard, before a worker that is so for five seconds refuses to wake rooms, then new sockets, then reads.',
     {
       default: 250,
       minimum: 20,
