@@ -33,7 +33,7 @@ export class TokenBucket {
 export class BoundedQueue<Item> {
   readonly #itemsMax: number;
   readonly #bytesMax: number;
-  readonly #entries: { readonly item: Item; readonly bytes: number }[] = [];
+  readonly #entries: ({ readonly item: Item; readonly bytes: number } | undefined)[] = [];
   /** Entries before it are gone; they are cut off together, because shifting an array one by one moves all that is left. */
   #first = 0;
   #bytes = 0;
@@ -62,6 +62,7 @@ export class BoundedQueue<Item> {
   shift(): Item | undefined {
     const entry = this.#entries[this.#first];
     if (entry === undefined) return undefined;
+    this.#entries[this.#first] = undefined; // it may be large
     this.#first += 1;
     this.#bytes -= entry.bytes;
     if (this.#first * 2 >= this.#entries.length) {

@@ -62,6 +62,8 @@ export class Connection implements SocketHandler, Hearer, Speaker {
   #looks = 0;
   #who: Who | null = null;
   readonly #told = new Told();
+  /** Nothing more comes from its client. */
+  #isGone = false;
   /** Its session was lost while it joined. */
   #isLost = false;
   readonly #unanswered = new Unanswered();
@@ -107,7 +109,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
       this.#who = { kind: target.kind, visit: this.id, userId, info, permissions };
       this.#phase = { name: 'joining', roomId, target };
       await this.#join(roomId);
-      if (this.#isClosed) return; // its leave followed the join
+      if (this.isClosed) return; // its leave followed the join
       this.#phase = { name: 'entered', roomId, target };
       this.#hearEarly();
     } catch (error) {
@@ -120,7 +122,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
    * sends meanwhile is not passed on. Never throws.
    */
   rejoin(): void {
-    if (this.waiting?.hasEnded === true) {
+    if (this.#isGone) {
       this.leave();
       return;
     }
@@ -132,11 +134,11 @@ export class Connection implements SocketHandler, Hearer, Speaker {
   }
 
   async #rejoin({ roomId, target }: { roomId: RoomId; target: SocketTarget }): Promise<void> {
-    for (let attempt = 0; !this.#isClosed; attempt += 1) {
+    for (let attempt = 0; !this.isClosed; attempt += 1) {
       try {
         this.#renewId(roomId);
         await this.#join(roomId);
-        if (this.#isClosed) return;
+        if (this.isClosed) return;
         this.#phase = { name: 'entered', roomId, target };
         this.#awaitUnanswered();
         for (const command of this.#told.again(this.id)) this.#tell(roomId, command);
@@ -170,7 +172,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
     for (;;) {
       this.#isLost = false;
       await this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.id, ...this.#who! } });
-      if (this.#isClosed) return this.#tellLeave(roomId);
+      if (this.isClosed) return this.#tellLeave(roomId);
       this.at = this.#deps.rooms.locationOf(roomId);
       this.#line = this.#deps.rooms.lineTo(roomId);
       if (!this.#isLost) return;
@@ -203,7 +205,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
     return 'roomId' in this.#phase ? this.#phase.roomId : this.#wanted;
   }
 
-  get #isClosed(): boolean {
+  get isClosed(): boolean {
     return this.#phase.name === 'closed';
   }
 
@@ -226,17 +228,17 @@ export class Connection implements SocketHandler, Hearer, Speaker {
 
   /** Closes with the code and the sentence of the refusal; what was sent before still arrives. */
   refuse(refusal: AppError): void {
-    if (!this.#isClosed) this.#deps.metrics?.count('atrium_refusals_total', refusal.code);
+    if (!this.isClosed) this.#deps.metrics?.count('atrium_refusals_total', refusal.code);
     this.leave();
     this.#socket.close(closeCodeFor(this.#kind, refusal.close), refusal.message);
   }
 
   carries(session: SessionId): boolean {
-    return this.id === session && !this.#isClosed;
+    return this.id === session && !this.isClosed;
   }
 
   send(frames: readonly OutFrame[]): void {
-    if (this.#isClosed) return;
+    if (this.isClosed) return;
     for (const { answers } of frames) if (answers !== undefined) this.#unanswered.answered(answers);
     try {
       if (this.#budget.send(frames) === 'exceeded') this.refuse(new AppError('SLOW_CONSUMER'));
@@ -246,29 +248,23 @@ export class Connection implements SocketHandler, Hearer, Speaker {
   }
 
   message(data: string | Uint8Array): void {
-    if (this.#isClosed) return;
+    if (this.isClosed) return;
     this.heardAtMs = this.#deps.clock.monotonicMs();
-    if (data === 'ping') this.#pong();
-    else this.#deps.intake.take(this, data, this.heardAtMs);
-  }
-
-  /** It waits for nothing: who hears none takes the connection for dead. */
-  #pong(): void {
-    if (this.waiting === null) this.#ratedAtMs = this.heardAtMs; // else frames that came before will be rated
-    if (this.#isWithinRate(1)) this.send([PONG]);
+    if (data === 'ping') this.send([PONG]); // at once: who hears none takes the connection for dead
+    this.#deps.intake.take(this, data, this.heardAtMs);
   }
 
   hear(data: string | Uint8Array, cameAtMs: number): void {
-    if (this.#isClosed) return;
+    if (this.isClosed) return;
     this.#ratedAtMs = cameAtMs;
-    if (this.#isWithinRate(1)) this.#hear(data);
+    if (this.#isWithinRate(1) && data !== 'ping') this.#hear(data);
   }
 
   #hear(data: string | Uint8Array): void {
     try {
       if (this.#phase.name === 'entered') this.#take(data);
       else if (this.#phase.name === 'rejoining') this.#keep(data);
-      else if (!this.#isClosed && !this.#keepEarly(data)) throw new AppError('FRAME_INVALID', { reason: TOO_MANY_EARLY });
+      else if (!this.isClosed && !this.#keepEarly(data)) throw new AppError('FRAME_INVALID', { reason: TOO_MANY_EARLY });
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }
@@ -292,6 +288,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
   }
 
   closed(): void {
+    this.#isGone = true;
     if (this.#phase.name === 'entered') this.#deps.intake.end(this);
     else this.leave();
   }

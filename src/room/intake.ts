@@ -18,11 +18,13 @@ type Frame = string | Uint8Array;
 export interface Speaker {
   /** What it said that waits; null while nothing does. */
   waiting: Waiting | null;
+  /** Nothing of it is to be heard any more. */
+  readonly isClosed: boolean;
   /** `cameAtMs` is monotonic, and never less than that of the frame before. */
   hear(frame: Frame, cameAtMs: number): void;
   /** It is gone, and all that it said was heard. */
   leave(): void;
-  /** Nothing of it is to be heard any more. */
+  /** It is closed then. */
   refuse(refusal: AppError): void;
 }
 
@@ -44,7 +46,9 @@ const FRAMES_OF_ONE = 16;
 const BYTES_MAX = 64 * 1024 * 1024;
 const BYTES_OF_ONE_MAX = 10 * 1024 * 1024;
 /** What is kept beside each frame. */
-const BYTES_BESIDE = 64;
+const BYTES_BESIDE = 256;
+/** So short a frame of a socket of which nothing waits finds room always: there are only so many sockets. */
+const SHORT_BYTES_MAX = 4 * 1024;
 /** So much more of a turn may be for what comes beyond BYTES_MAX. */
 const MAKING_ROOM_MS = 400;
 /** Who has waited for so long is closed, of a hundred who wait one in each turn: with fewer the others may be heard in time. */
@@ -57,8 +61,9 @@ export class Intake {
   #round: Speaker[] = [];
   #next = 0;
   #nextRound: Speaker[] = [];
-  /** Who is gone goes first: its client may be back already, over another socket. */
+  /** Who is gone has every other turn: its client may be back already, over another socket. */
   readonly #ended: Speaker[] = [];
+  #isTurnOfEnded = true;
   #bytes = 0;
   /** When a frame was heard at once for the first time in SLICE_MS, or a slice ended. */
   #sinceMs = Number.NEGATIVE_INFINITY;
@@ -86,8 +91,13 @@ export class Intake {
 
   /** A frame of `speaker` came. It is heard after all that it said before. */
   take(speaker: Speaker, frame: Frame, cameAtMs: number): void {
-    if (!this.#isBehind && this.#isEarly(cameAtMs)) speaker.hear(frame, cameAtMs);
-    else if (!this.#hasRoomFor(frame) || !this.#keep(speaker, frame, cameAtMs)) speaker.refuse(new AppError('WORKER_OVERLOADED'));
+    if (!this.#isBehind && this.#isEarly(cameAtMs)) {
+      speaker.hear(frame, cameAtMs);
+      return;
+    }
+    const hasRoom = this.#hasRoomFor(frame) || (speaker.waiting === null && frame.length <= SHORT_BYTES_MAX);
+    if (speaker.isClosed) return; // by what was heard to make room
+    if (!hasRoom || !this.#keep(speaker, frame, cameAtMs)) speaker.refuse(new AppError('WORKER_OVERLOADED'));
   }
 
   /** Nothing more comes from `speaker`: it leaves when all that it said was heard. */
@@ -168,7 +178,8 @@ export class Intake {
 
   /** Of the socket whose turn it is, until `endMs`, or a little longer. */
   #hearSome(endMs: number): void {
-    const [gone] = this.#ended;
+    const gone = this.#isTurnOfEnded ? this.#ended[0] : undefined;
+    this.#isTurnOfEnded = gone === undefined;
     const speaker = gone ?? this.#round[this.#next]!;
     try {
       for (let heard = 0; heard < FRAMES_OF_ONE && speaker.waiting !== null; heard += 1) {
@@ -208,6 +219,7 @@ export class Intake {
     this.#round = this.#nextRound;
     this.#nextRound = [];
     this.#next = 0;
+    if (!this.#isBehind) this.#ended.length = 0;
   }
 }
 

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BoundedQueue, TokenBucket } from '../../src/base/bounded.ts';
@@ -35,6 +37,20 @@ test('[CN2] a queue takes up to its items and its bytes, each exactly', () => {
   const byBytes = new BoundedQueue<string>({ itemsMax: 10, bytesMax: 100 });
   expect([byBytes.push('a', 60), byBytes.push('b', 41), byBytes.push('c', 40)]).toEqual([true, false, true]);
   expect([byBytes.shift(), byBytes.bytes, byBytes.push('d', 60), byBytes.push('e', 1)]).toEqual(['a', 40, true, false]);
+});
+
+test('[CN2] what was taken from a queue is let go', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const queue = new BoundedQueue<object>({ itemsMax: 10, bytesMax: 10 });
+  const taken = (() => {
+    for (let count = 0; count < 5; count += 1) queue.push({ count }, 1);
+    return new WeakRef(queue.shift()!);
+  })();
+  await new Promise<void>((resolve) => setImmediate(resolve)); // a weak reference holds until its turn is over
+  collect();
+  expect(taken.deref()).toBeUndefined();
+  expect(queue.size).toBe(4);
 });
 
 test('[CN2] a queue keeps order, and its figures, whatever is pushed and shifted', () => {

@@ -213,6 +213,27 @@ describe('a session whose room is lost', () => {
     expect(closes).toEqual([1012]);
   });
 
+  test('[RJ13] what it sends again in time may wait to be heard: it need not come back', async () => {
+    const { gateway, joins, say, closes, clock, types } = await aClient();
+    say({ type: 201, ops: [op(0)] });
+    gateway.loseSessions([first]);
+    await settled();
+    joins[1]!.answer();
+    await settled();
+    types();
+    clock.turn();
+    clock.advance(9_500);
+    say({ type: 103, event: 1 });
+    clock.advance(200);
+    say({ type: 201, ops: [op(0)] }); // in a turn that is a long one by now
+    clock.advance(1_000);
+    expect(types()).toEqual(['event.broadcast']);
+    clock.turn();
+    expect(types()).toEqual(['storage.change']);
+    clock.advance(30_000);
+    expect(closes).toEqual([]);
+  });
+
   test('[RJ9] a client that goes meanwhile leaves no session behind', async () => {
     const { gateway, joins, told, handler } = await aClient();
     gateway.loseSessions([first]);
