@@ -3,8 +3,8 @@
  *
  * Out: frames of one turn leave in one write. What the peer does not take is held up to a bound; beyond it the link ends, because waiting
  * would fill this worker's memory and dropping some would break the order.
- * In: nothing is refused for being too much. While too many handlers have not finished the socket is not read, so the peer's frames wait in
- * its memory, against its bound, and in order. An answer that one of these handlers waits for over the same link waits too; its deadline
+ * In: nothing is refused for being too much. While too many handlers have not finished, or when frames have taken long, the socket is not read, so the
+ * peer's frames wait in its memory, against its bound, and in order. An answer that one of these handlers waits for over the same link waits too; its deadline
  * frees it.
  * Alive is who is heard: each side pings when it has nothing to say, and nobody answers a ping.
  */
@@ -13,6 +13,9 @@ import type { Clock } from '../base/clock.ts';
 import { type Frame, FrameBatch, FrameReader, packFrame, unpackFrame } from './tcp-bus-frames.ts';
 import { type TcpBusLimits, TIMES } from './tcp-bus-limits.ts';
 import type { Met } from './tcp-bus-meeting.ts';
+
+/** When its frames have taken so long, a link rests until the turn of the event loop is over: a lease, a commit and other links have theirs. */
+const READS_MS = 10;
 
 export type LinkEnd =
   | 'closed by the peer'
@@ -52,6 +55,9 @@ export class Link {
   #underWay = 0;
   /** An answer was handed out; who waits for it goes first. */
   #isYielding = false;
+  /** Since it rested last, frames have taken so long. */
+  #readsMs = 0;
+  #isResting = false;
   #quietTicks = 0;
   #silentTicks = 0;
 
@@ -140,18 +146,24 @@ export class Link {
   }
 
   get #isHeld(): boolean {
-    return this.#isYielding || this.#underWay >= this.#deps.limits.underWayMax;
+    return this.#isYielding || this.#isResting || this.#underWay >= this.#deps.limits.underWayMax;
   }
 
   #read(): void {
+    const { clock } = this.#deps;
+    let sinceMs = clock.monotonicMs();
     while (this.#isOpen && !this.#isHeld) {
       const frame = this.#next();
       if (frame === null) break;
       if (frame.type !== 'ping') this.#deps.owner.heard(this, frame);
       if (frame.type === 'answer' || frame.type === 'refusal') this.#yield();
+      const nowMs = clock.monotonicMs();
+      this.#readsMs += nowMs - sinceMs;
+      sinceMs = nowMs;
+      if (this.#readsMs >= READS_MS) this.#rest();
     }
     if (!this.#isOpen) return;
-    if (this.#underWay >= this.#deps.limits.underWayMax) this.#socket.pause();
+    if (this.#isResting || this.#underWay >= this.#deps.limits.underWayMax) this.#socket.pause();
     else this.#socket.resume();
   }
 
@@ -178,6 +190,15 @@ export class Link {
         this.#isYielding = false;
         this.#read();
       });
+    });
+  }
+
+  #rest(): void {
+    this.#readsMs = 0;
+    this.#isResting = true;
+    this.#deps.clock.soon(() => {
+      this.#isResting = false;
+      this.#read();
     });
   }
 

@@ -451,6 +451,31 @@ test('[BU20] a worker reads on when some of its open handlers have finished; wha
   expect(begun).toEqual([...Array.from({ length: 100 }, (_, n) => n), 'last']);
 });
 
+test('[BU24] frames that take long have 10 ms of a turn, whatever came; the rest waits, in order', async () => {
+  const clock = { ...systemClock, monotonicMs: () => nowMs };
+  let nowMs = 0;
+  let turn = 0;
+  const perTurn = new Map<number, number>();
+  const [here, bus] = [await open(), await aTcpBus({ clock })];
+  closing.push(() => bus.close());
+  const heard: unknown[] = [];
+  bus.serve(({ payload }) => {
+    heard.push(payload);
+    nowMs += 1;
+    perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1);
+    return null;
+  });
+  const count = (): void => {
+    turn += 1;
+    if (heard.length < 1_000) setImmediate(count);
+  };
+  for (let n = 0; n < 1_000; n += 1) here.bus.tell(bus.address, message(n));
+  count();
+  await until('all has come', () => heard.length === 1_000);
+  expect(heard).toEqual(Array.from({ length: 1_000 }, (_, n) => n));
+  expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(20); // a turn's own, and what waited for its end
+});
+
 test('[BU20] a worker that reads nothing for a while because its handlers are slow is not taken for dead, nor its peer', async () => {
   const clock = standingClock();
   const here = await open({ clock });
