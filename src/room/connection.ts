@@ -130,7 +130,8 @@ export class Connection implements SocketHandler, Hearer, Speaker {
     const phase = this.#phase;
     if (phase.name !== 'entered') return; // the join under way looks at the flag
     this.#phase = { ...phase, name: 'rejoining' };
-    void this.#rejoin(phase);
+    for (const frame of this.#deps.intake.takeBack(this)) this.#hear(frame); // it came before, and is not for the next session
+    if (!this.isClosed) void this.#rejoin(phase);
   }
 
   async #rejoin({ roomId, target }: { roomId: RoomId; target: SocketTarget }): Promise<void> {
@@ -257,10 +258,11 @@ export class Connection implements SocketHandler, Hearer, Speaker {
   hear(data: string | Uint8Array, cameAtMs: number): void {
     if (this.isClosed) return;
     this.#ratedAtMs = cameAtMs;
-    if (this.#isWithinRate(1) && data !== 'ping') this.#hear(data);
+    if (this.#isWithinRate(1)) this.#hear(data);
   }
 
   #hear(data: string | Uint8Array): void {
+    if (data === 'ping') return; // it was answered when it came
     try {
       if (this.#phase.name === 'entered') this.#take(data);
       else if (this.#phase.name === 'rejoining') this.#keep(data);

@@ -117,6 +117,15 @@ export class Intake {
     speaker.waiting = null; // its turn is passed over
   }
 
+  /** What waits of `speaker`, which is to hear it at once. */
+  takeBack(speaker: Speaker): Frame[] {
+    const { waiting } = speaker;
+    this.forget(speaker);
+    const frames: Frame[] = [];
+    for (let next = waiting?.frames.shift(); next !== undefined; next = waiting?.frames.shift()) frames.push(next.frame);
+    return frames;
+  }
+
   get #isBehind(): boolean {
     return this.#round.length > 0;
   }

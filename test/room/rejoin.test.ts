@@ -213,6 +213,32 @@ describe('a session whose room is lost', () => {
     expect(closes).toEqual([1012]);
   });
 
+  test('[OV17] what waits to be heard when the room is lost is not heard by the next session, before its client sends it again', async () => {
+    const { gateway, joins, say, clock, told, handler, closes } = await aClient();
+    clock.turn();
+    say({ type: 103, event: 1 });
+    clock.advance(200);
+    say({ type: 103, event: 2 });
+    clock.advance(200);
+    say({ type: 201, ops: [op(0)] }); // in a turn that is a long one by now
+    say({ type: 103, event: 3 });
+    handler.message('ping');
+    told.splice(0);
+    gateway.loseSessions([first]);
+    await settled();
+    joins[1]!.answer();
+    await settled();
+    clock.turn();
+    const heard = (): unknown[] =>
+      told.splice(0).filter(({ type }) => !['session.leave', 'presence.patch', 'storage.fetch'].includes(type));
+    expect(heard()).toMatchObject([{ type: 'event.broadcast', event: 3 }]);
+    say({ type: 201, ops: [op(1)] });
+    expect(heard()).toEqual([]);
+    say({ type: 201, ops: [op(0), op(1)] });
+    expect(heard()).toMatchObject([{ type: 'storage.change', ops: [{ opId: '1:0' }, { opId: '1:1' }] }]);
+    expect(closes).toEqual([]);
+  });
+
   test('[RJ13] what it sends again in time may wait to be heard: it need not come back', async () => {
     const { gateway, joins, say, closes, clock, types } = await aClient();
     say({ type: 201, ops: [op(0)] });
