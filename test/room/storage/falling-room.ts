@@ -229,6 +229,7 @@ export class FallingRoom {
         ownership: { incarnation: asIncarnation('w'), claim: async () => ({ refused: 'gone' }), release: async () => undefined },
         journal: {
           append: (entry, appender) => {
+            if (entry.epoch !== this.#owners) return; // of a former owner, whose clock goes on
             this.#append = { entry, answer: (outcome) => appender.appended(entry, outcome) };
           },
           readAfter: async () => [],
