@@ -20,6 +20,7 @@ export interface S3Server {
 const ACCESS_KEY = 'AKIATEST';
 const SECRET_KEY = 'secretsecret';
 const START_MS_MAX = 180_000;
+const STARTS_MAX = 3;
 
 /** The address of this run's server. */
 export async function sharedRgw(): Promise<S3Server> {
@@ -29,12 +30,16 @@ export async function sharedRgw(): Promise<S3Server> {
   return { endpoint, accessKey: ACCESS_KEY, secretKey: SECRET_KEY };
 }
 
-async function startOrWait(folder: string, run: number): Promise<string> {
+/** One that ends before it serves is started once more: four daemons of another make may meet a port or a moment that is not theirs. */
+async function startOrWait(folder: string, run: number, startsLeft = STARTS_MAX): Promise<string> {
   if (await isFirst(folder)) await start(folder, run);
   const ready = async (): Promise<string | null> => (await found(folder)) ?? (existsSync(folder) ? null : 'gave up');
   const outcome = await until('the S3 server of this run is ready', ready, { timeoutMs: START_MS_MAX });
-  if (outcome === 'gave up') throw new Error(`the S3 server did not start: ${await readFile(`${folder}.log`, 'utf8')}`);
-  return outcome;
+  if (outcome !== 'gave up') return outcome;
+  const failure = new Error(`the S3 server did not start: ${await readFile(`${folder}.log`, 'utf8')}`);
+  if (startsLeft === 1) throw failure;
+  console.warn(failure.message);
+  return startOrWait(folder, run, startsLeft - 1);
 }
 
 /** Only one of many makes the folder. */
