@@ -6,19 +6,21 @@
  * the room lacks, brings back what was lost.
  */
 import { TokenBucket } from '../base/bounded.ts';
+import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { Line } from '../kernel/actor/slot.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
 import type { Admission } from './admission.ts';
-import type { ConnectionDeps } from './connection-deps.ts';
+import type { ConnectionBook, ConnectionDeps } from './connection-deps.ts';
 import { EarlyFrames, TOO_MANY_EARLY } from './early-frames.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
 import { commandsOf } from './frame-commands.ts';
+import type { Reader } from './held-answers.ts';
 import type { Speaker, Waiting } from './intake.ts';
 import type { Hearer } from './recipient.ts';
-import { pauseBeforeRejoinMs, REJOIN_AFTER } from './rejoin.ts';
+import { pauseBeforeRejoinMs, REJOIN_AFTER, RESEND_MS_MAX } from './rejoin.ts';
 import type { Command, Newcomer } from './shapes.ts';
 import { closeCodeFor, type SocketTarget } from './socket-target.ts';
 import { Told } from './told.ts';
@@ -27,24 +29,14 @@ import { Unanswered } from './unanswered.ts';
 /** What is this one's own. */
 type Who = Omit<Newcomer, 'id'>;
 
-/** Where deliveries find a connection: under the id of its session. */
-export interface ConnectionBook {
-  /** Gives the connection its next session id; the former one is forgotten. */
-  renew(connection: Connection): SessionId;
-  forget(connection: Connection): void;
-}
-
 type Phase =
   | { readonly name: 'waiting' }
   | { readonly name: 'joining' | 'entered' | 'rejoining'; readonly roomId: RoomId; readonly target: SocketTarget }
   | { readonly name: 'closed' };
 
-/** From a new snapshot to what its reader sends again: a round trip, and the snapshot's own time on the wire. */
-const RESEND_MS_MAX = 10_000;
-
 const PONG: OutFrame = { data: 'pong', droppable: false };
 
-export class Connection implements SocketHandler, Hearer, Speaker {
+export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   readonly #deps: ConnectionDeps;
   readonly #book: ConnectionBook;
   readonly #socket: Socket;
@@ -66,7 +58,8 @@ export class Connection implements SocketHandler, Hearer, Speaker {
   #isGone = false;
   /** Its session was lost while it joined. */
   #isLost = false;
-  readonly #unanswered = new Unanswered();
+  readonly #unanswered = new Unanswered(this);
+  enteredAtMs = 0;
   /** Null until an op names a file. */
   #files: FileCheck | null = null;
   #line: Line<Command> | null = null;
@@ -111,6 +104,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
       await this.#join(roomId);
       if (this.isClosed) return; // its leave followed the join
       this.#phase = { name: 'entered', roomId, target };
+      this.enteredAtMs = this.#deps.clock.monotonicMs();
       this.#hearEarly();
     } catch (error) {
       this.refuse(this.#asRefusal(error));
@@ -129,6 +123,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
     this.#isLost = true;
     const phase = this.#phase;
     if (phase.name !== 'entered') return; // the join under way looks at the flag
+    this.#unanswered.end(); // what is held answers what the next owner may not know
     this.#phase = { ...phase, name: 'rejoining' };
     for (const frame of this.#deps.intake.takeBack(this)) this.#hear(frame); // it came before, and is not for the next session
     if (!this.isClosed) void this.#rejoin(phase);
@@ -142,7 +137,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
         if (this.isClosed) return;
         this.#phase = { name: 'entered', roomId, target };
         this.#awaitUnanswered();
-        for (const command of this.#told.again(this.id)) this.#tell(roomId, command);
+        this.#pass(this.#told.again(this.id));
         this.#hearEarly();
         return;
       } catch (error) {
@@ -239,8 +234,12 @@ export class Connection implements SocketHandler, Hearer, Speaker {
   }
 
   send(frames: readonly OutFrame[]): void {
-    if (this.isClosed) return;
-    for (const { answers } of frames) if (answers !== undefined) this.#unanswered.answered(answers);
+    if (!this.isClosed) this.sendNow(this.#unanswered.take(frames));
+  }
+
+  sendNow(frames: readonly OutFrame[]): void {
+    if (this.isClosed || frames.length === 0) return;
+    this.#unanswered.left(frames);
     try {
       if (this.#budget.send(frames) === 'exceeded') this.refuse(new AppError('SLOW_CONSUMER'));
     } catch (error) {
@@ -251,7 +250,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
   message(data: string | Uint8Array): void {
     if (this.isClosed) return;
     this.heardAtMs = this.#deps.clock.monotonicMs();
-    if (data === 'ping') this.send([PONG]); // at once: who hears none takes the connection for dead
+    if (data === 'ping') this.sendNow([PONG]); // at once: who hears none takes the connection for dead
     this.#deps.intake.take(this, data, this.heardAtMs);
   }
 
@@ -330,8 +329,12 @@ export class Connection implements SocketHandler, Hearer, Speaker {
       this.#told.note(command);
       if (this.#phase.name !== 'entered')
         this.#unanswered.note(command); // it ended with the command before
-      else if (this.#unanswered.passes(command)) this.#tell(this.#phase.roomId, command);
+      else if (this.#unanswered.passes(command, this.#ratedAtMs)) this.#tell(this.#phase.roomId, command);
     }
+  }
+
+  get clock(): Clock {
+    return this.#deps.clock;
   }
 
   /** What it asked for on the way could not be done: it goes on with another session when that may help. */
@@ -376,6 +379,7 @@ export class Connection implements SocketHandler, Hearer, Speaker {
     const phase = this.#phase;
     if (phase.name === 'closed') return;
     this.#phase = { name: 'closed' };
+    this.#unanswered.end();
     this.#deps.intake.forget(this);
     this.#book.forget(this);
     if ('roomId' in phase) this.#tellLeave(phase.roomId);

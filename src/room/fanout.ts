@@ -14,33 +14,19 @@ import type { SessionId } from '../base/ids.ts';
 import { withOneMore } from '../base/small.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { allows } from '../protocol/permissions.ts';
-import {
-  type ClientKind,
-  encodeForSdk,
-  encodeForYjs,
-  isAwaited,
-  isCursor,
-  isDroppable,
-  isReadBy,
-  type ServerMessage,
-  standsAlone,
-} from '../protocol/server-messages.ts';
-import { awarenessFrame, joinAwareness } from '../protocol/yjs-frames.ts';
+import { type ClientKind, isAwaited, isCursor, isReadBy, type ServerMessage } from '../protocol/server-messages.ts';
+import { sdkFrames, type Telling, yjsFrames } from './frames.ts';
 import type { Hearer } from './recipient.ts';
 import type { LocalSessions } from './remote-sessions.ts';
 import type { Audience, RoomState, Session } from './shapes.ts';
 import { charactersOf } from './storage/texts.ts';
 
-interface Waiting {
+interface Waiting extends Telling {
   /** Its place among all that wait. */
   readonly at: number;
   readonly to: Audience;
-  readonly message: ServerMessage;
   /** The decision it came from. */
   readonly decision: number;
-  /** Its encodings, once somebody hears it: groups differ by a message or two, and share the others. */
-  text: string | null;
-  bytes: Uint8Array | null;
 }
 
 /** Frames of one turn are built together; past this they leave in parts, because neither a string nor the memory is endless. */
@@ -202,21 +188,19 @@ export class Fanout {
   }
 
   #deliverOne(kind: ClientKind, sessions: readonly Session[], one: Waiting): void {
-    this.#deliver(sessions, withAnswers(FRAMES_OF[kind]([one]), 'only' in one.to ? [one] : NONE));
+    this.#deliver(sessions, FRAMES_OF[kind]([one]));
   }
 
   #sendAll(kind: ClientKind, waiting: readonly Waiting[]): void {
     const told = waiting.filter(({ message }) => isReadBy(kind, message));
-    for (const { heard, own, sessions } of groupByMessages(this.#deps.room.sessions, kind, told))
-      this.#deliver(sessions, withAnswers(FRAMES_OF[kind](heard), own));
+    for (const { heard, sessions } of groupByMessages(this.#deps.room.sessions, kind, told))
+      this.#deliver(sessions, FRAMES_OF[kind](heard));
   }
 
   #deliver(sessions: readonly Session[], frames: readonly OutFrame[]): void {
     this.#last = this.#deps.sessions.deliver(sessions, frames) ?? this.#last;
   }
 }
-
-const NONE: readonly Waiting[] = [];
 
 /** Takes away what was added last, back to the first of this decision: in a storm of joins much waits, and little of it is of one of them. */
 function takenSince(waiting: Waiting[], decision: number): Waiting[] {
@@ -225,22 +209,9 @@ function takenSince(waiting: Waiting[], decision: number): Waiting[] {
   return waiting.splice(from);
 }
 
-/** Ops and refusals come back to their sender with the ids of the ops: the worker that has the socket keeps what is still to come. */
-function withAnswers(frames: OutFrame[], own: readonly Waiting[]): OutFrame[] {
-  if (own.length === 0) return frames;
-  const answers: string[] = [];
-  for (const { message } of own) {
-    if (message.type === 'storage.rejected') for (const opId of message.opIds) answers.push(opId);
-    if (message.type === 'storage.ops') for (const { opId } of message.ops) if (opId !== undefined) answers.push(opId);
-  }
-  return answers.length === 0 ? frames : [{ answers, ...frames[0]! }, ...frames.slice(1)];
-}
-
 interface Group {
   /** What all of the group hear, in order. */
   readonly heard: readonly Waiting[];
-  /** Of it, what is for one session alone. */
-  readonly own: readonly Waiting[];
   readonly sessions: Session[];
 }
 
@@ -251,7 +222,7 @@ function groupByMessages(sessions: ReadonlyMap<SessionId, Session>, kind: Client
   for (const [id, messages] of own) {
     const session = sessions.get(id);
     if (session?.kind !== kind) continue;
-    groups.push({ heard: inOrder(messages, heardOf(session, shared)), own: messages, sessions: [session] });
+    groups.push({ heard: inOrder(messages, heardOf(session, shared)), sessions: [session] });
   }
   if (shared.length > 0) groups.push(...groupsOfShared(sessions, { kind, shared, own }));
   return groups;
@@ -296,7 +267,7 @@ function groupsOfShared(sessions: ReadonlyMap<SessionId, Session>, { kind, share
     if (heard.length === 0) continue;
     const name = heard === shared ? 'all' : heard.map(({ at }) => at).join();
     const group = groups.get(name);
-    if (group === undefined) groups.set(name, { heard, own: NONE, sessions: [session] });
+    if (group === undefined) groups.set(name, { heard, sessions: [session] });
     else group.sessions.push(session);
   }
   return groups.values();
@@ -320,49 +291,7 @@ function hears(session: Session, { to, decision }: Waiting): boolean {
 
 const KINDS: readonly ClientKind[] = ['sdk', 'yjs'];
 
-/** How clients of each kind are spoken to; all of `told` is for such. */
 const FRAMES_OF: Readonly<Record<ClientKind, (told: readonly Waiting[]) => OutFrame[]>> = { sdk: sdkFrames, yjs: yjsFrames };
-
-function sdkFrames(told: readonly Waiting[]): OutFrame[] {
-  const frames: OutFrame[] = [];
-  let batch: string[] = [];
-  let droppable = true;
-  const close = (): void => {
-    if (batch.length > 0) frames.push({ data: `[${batch.join(',')}]`, droppable });
-    batch = [];
-    droppable = true;
-  };
-  for (const one of told) {
-    one.text ??= encodeForSdk(one.message);
-    const { message, text } = one;
-    if (text === null) continue;
-    if (standsAlone(message)) {
-      close();
-      frames.push({ data: text, droppable: false });
-    } else {
-      batch.push(text);
-      droppable &&= isDroppable(message);
-    }
-  }
-  close();
-  return frames;
-}
-
-/** y-websocket reads one message a frame; states of several people are one message. */
-function yjsFrames(told: readonly Waiting[]): OutFrame[] {
-  let frames: OutFrame[] | null = null;
-  let states: Uint8Array[] | null = null;
-  for (const one of told) {
-    if (one.message.type === 'awareness') {
-      states = withOneMore(states, one.message.update);
-      continue;
-    }
-    one.bytes ??= encodeForYjs(one.message);
-    if (one.bytes !== null) frames = withOneMore(frames, { data: one.bytes, droppable: false });
-  }
-  if (states !== null) frames = withOneMore(frames, { data: awarenessFrame(joinAwareness(states)), droppable: true });
-  return frames ?? [];
-}
 
 /** About how many bytes a message takes, where it may be many. */
 export function weightOf(message: ServerMessage): number {

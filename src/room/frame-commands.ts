@@ -2,7 +2,6 @@
 import { AppError } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
 import { type ClientMessage, decodeSdkFrame } from '../protocol/client-messages.ts';
-import { OP } from '../protocol/storage-ops.ts';
 import { decodeYjsFrame, type YjsClientFrame } from '../protocol/yjs-frames.ts';
 import type { Command } from './shapes.ts';
 import type { SocketTarget } from './socket-target.ts';
@@ -18,18 +17,7 @@ export function commandsOf(
 /** Binary frames mean nothing to the SDK's protocol and are passed over. */
 function sdkCommands(data: string | Uint8Array, from: SessionId): Command[] {
   if (typeof data !== 'string') return [];
-  const messages = decodeSdkFrame(data);
-  const fetchAt = messages.findIndex(({ type }) => type === 'storage.fetch');
-  return messages.map((message, at) => commandOf(at > fetchAt && fetchAt >= 0 ? withoutTexts(message) : message, from));
-}
-
-/**
- * Edits of texts behind a fetch, in one frame: a client sends them again when it has read what it fetched, with what was typed since behind
- * them, under the same op id. If they were answered first, it would take the answer for both, and the rest hangs on a message still on its way.
- */
-function withoutTexts(message: ClientMessage): ClientMessage {
-  if (message.type !== 'storage.change') return message;
-  return { ...message, ops: message.ops.filter(({ type }) => type !== OP.UPDATE_TEXT) };
+  return decodeSdkFrame(data).map((message) => commandOf(message, from));
 }
 
 function commandOf(message: ClientMessage, from: SessionId): Command {

@@ -1,4 +1,4 @@
-/** After which refusals a session that lost its room tries again, and how soon. Pure. */
+/** After which refusals a session that lost its room tries again, how soon, and how long its client is waited for then. Pure. */
 import type { ErrorCode } from '../base/errors.ts';
 
 /** The room is between two owners, or the database is away; anything else is the answer. */
@@ -11,6 +11,9 @@ export const REJOIN_AFTER: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'OUTCOME_UNKNOWN',
   'DATABASE_UNAVAILABLE',
 ]);
+
+/** From a new snapshot to what its reader sends again: a round trip, and the snapshot's own time on the wire. */
+export const RESEND_MS_MAX = 10_000;
 
 const FIRST_MS = 25;
 const MS_MAX = 2_000;

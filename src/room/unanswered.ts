@@ -1,21 +1,30 @@
 /**
- * The Storage ops of one client that were passed on and are not answered yet: what it will send again once it has read a new snapshot, all of
- * them and in order (protocol 6.1).
+ * The Storage ops of one client that are not answered yet: what it will send again once it has read a new snapshot, all of them and in order
+ * (protocol 6.1).
  *
  * After its session has joined anew, ops are held back until the oldest of these comes by again. What the client sends before it has read the
  * snapshot would otherwise be applied before what was lost, and would build on what is not there.
  */
 import { SmallSet } from '../base/small.ts';
+import type { OutFrame } from '../kernel/transport/send-budget.ts';
+import { HeldAnswers, type Reader } from './held-answers.ts';
 import type { Command } from './shapes.ts';
 
 /** Ops of one client that may wait for the room's answers when it sends more: a frame of FRAME_BYTES_MAX holds up to 300,000, and a room answers in a commit. */
 const OPS_MAX = 500_000;
 
 export class Unanswered {
+  readonly #client: Reader;
   /** Null while the client has written nothing. */
   #opIds: Set<string> | null = null;
   /** The op that the client begins with when it sends all of them again. */
   #awaited: string | null = null;
+  /** Null until the client asks for Storage. */
+  #held: HeldAnswers | null = null;
+
+  constructor(client: Reader) {
+    this.#client = client;
+  }
 
   /** Whether no more may come before some are answered. */
   get isFull(): boolean {
@@ -26,8 +35,9 @@ export class Unanswered {
     return this.#awaited !== null;
   }
 
-  /** Whether the room is to hear the command now; if not, the client will send it again. */
-  passes(command: Command): boolean {
+  /** Whether the room is to hear now a command that came at this monotonic time; if not, the client will send it again. */
+  passes(command: Command, cameAtMs: number): boolean {
+    if (command.type === 'storage.fetch') this.#held ??= new HeldAnswers(this.#client, cameAtMs);
     if (command.type !== 'storage.change') return true;
     if (this.#awaited !== null) {
       if (!command.ops.some(({ opId }) => opId === this.#awaited)) return false;
@@ -35,6 +45,7 @@ export class Unanswered {
       this.#opIds = null; // what the client does not send again, it does not wait for
     }
     this.note(command);
+    this.#held?.told(command.ops);
     return true;
   }
 
@@ -45,8 +56,20 @@ export class Unanswered {
     for (const { opId } of command.ops) if (opId !== undefined) this.#opIds.add(opId);
   }
 
-  answered(opIds: readonly string[]): void {
-    for (const opId of opIds) this.#opIds?.delete(opId);
+  /** What may leave for the client, when these frames are next. */
+  take(frames: readonly OutFrame[]): readonly OutFrame[] {
+    return this.#held?.take(frames) ?? frames;
+  }
+
+  /** The frames leave for the client. */
+  left(frames: readonly OutFrame[]): void {
+    if (this.#opIds === null) return;
+    for (const { answers } of frames) if (answers !== undefined) for (const opId of answers) this.#opIds.delete(opId);
+  }
+
+  /** The session is over. */
+  end(): void {
+    this.#held?.forget();
   }
 
   /** The session has joined anew. */

@@ -83,14 +83,22 @@ test('[FO3] ops reach a session only if decided after its FETCH_STORAGE (protoco
   expect(turn()).toEqual({ bob: ['[{"type":201,"ops":[]}]'] });
 });
 
-test('[FO4] ROOM_STATE and rejections stand alone, in order', () => {
+test('[FO4] ROOM_STATE and rejections stand alone, in order; Storage ends its frame, which says so', () => {
   const room = aRoom('ann');
-  const { fanout, turn } = fanoutOf(room);
+  const { fanout, turn, clock, delivered } = fanoutOf(room);
   const only = { only: id('ann') };
   fanout.send(only, event(1), 9);
   fanout.send(only, { type: 'storage.rejected', opIds: ['1:1'], reason: 'no' }, 9);
   fanout.send(only, event(2), 9);
   expect(turn()).toEqual({ ann: [`[${E(1)}]`, '{"type":299,"opIds":["1:1"],"reason":"no"}', `[${E(2)}]`] });
+  delivered.length = 0;
+  const acknowledged = (opId: string): void => fanout.send(only, { type: 'storage.ops', ops: [{ type: 5, id: 'ACK', opId }] }, 9);
+  acknowledged('1:1');
+  fanout.send(only, { type: 'storage.state', chunks: [] }, 9);
+  acknowledged('1:2');
+  clock.turn();
+  const frames = delivered.flatMap((one) => one.frames).map(({ answers, restarts }) => ({ answers, restarts }));
+  expect(frames).toEqual([{ answers: ['1:1'], restarts: true }, { answers: ['1:2'] }]);
 });
 
 test('[FO5] only a frame of nothing but presence patches may be dropped', () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { AppError, type ErrorCode } from '../../src/base/errors.ts';
 import { asRoomId, asSessionId, asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import type { OutFrame } from '../../src/kernel/transport/send-budget.ts';
 import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
 import { Gateway } from '../../src/room/gateway.ts';
 import { Intake } from '../../src/room/intake.ts';
@@ -12,6 +13,7 @@ import { manualClock } from '../support/manual-clock.ts';
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const first = asSessionId('w-1');
+const second = asSessionId('w-2');
 
 /** A client in a room; whether the room is to be found, and where, is up to the test. */
 async function aClient() {
@@ -258,6 +260,35 @@ describe('a session whose room is lost', () => {
     expect(types()).toEqual(['storage.change']);
     clock.advance(30_000);
     expect(closes).toEqual([]);
+  });
+
+  test('[LT18] an answer that is held when the room is lost is forgotten: its client sends the edit again, and pings are answered', async () => {
+    const { gateway, joins, say, told, sent, handler, clock } = await aClient();
+    const send = (...frames: Omit<OutFrame, 'droppable'>[]): void => {
+      const reader = recipientOf(gateway.has(first) ? first : second);
+      gateway.deliver(
+        [reader],
+        frames.map((frame) => ({ ...frame, droppable: false })),
+      );
+    };
+    const edit = { type: 10, id: '1:0', opId: '1:0', baseVersion: 0, ops: [{ type: 'insert', index: 0, text: 'a' }] };
+    say({ type: 201, ops: [edit] });
+    send({ data: 'storage', restarts: true }, { data: 'answer', answers: ['1:0'] }, { data: 'behind it' });
+    handler.message('ping');
+    expect(sent.splice(0)).toEqual(['storage', 'pong']);
+    gateway.loseSessions([first]);
+    await settled();
+    joins[1]!.answer();
+    await settled();
+    clock.advance(5_000);
+    expect(sent).toEqual([]);
+    told.splice(0);
+    say({ type: 201, ops: [op(1)] }); // it was sent before the new Storage was read
+    say({ type: 201, ops: [edit, op(1)] });
+    clock.turn();
+    expect(told).toMatchObject([{ ops: [{ opId: '1:0' }, { opId: '1:1' }] }]);
+    send({ data: 'answer', answers: ['1:0', '1:1'] });
+    expect(sent).toEqual(['answer']);
   });
 
   test('[RJ9] a client that goes meanwhile leaves no session behind', async () => {

@@ -14,6 +14,8 @@ export interface OutFrame {
   readonly latestOf?: string;
   /** What its reader asked under these ids is answered by it; for the worker that has the socket. */
   readonly answers?: readonly string[];
+  /** Its reader begins anew with it, and says again what was not answered; for the worker that has the socket. */
+  readonly restarts?: true;
 }
 
 /** exceeded: the last frames were not sent, and the caller must close the socket (SLOW_CONSUMER). thinned: some were dropped or put off. */

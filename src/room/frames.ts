@@ -1,0 +1,71 @@
+/** Messages of one turn → the frames in which clients of each kind hear them. Pure, but for the encodings that messages keep. */
+import { withOneMore } from '../base/small.ts';
+import type { OutFrame } from '../kernel/transport/send-budget.ts';
+import { encodeForSdk, encodeForYjs, isDroppable, type ServerMessage, standsAlone } from '../protocol/server-messages.ts';
+import { awarenessFrame, joinAwareness } from '../protocol/yjs-frames.ts';
+import type { Audience } from './shapes.ts';
+
+/** A message on its way to somebody. */
+export interface Telling {
+  readonly to: Audience;
+  readonly message: ServerMessage;
+  /** Its encodings, once somebody hears it: groups differ by a message or two, and share the others. */
+  text: string | null;
+  bytes: Uint8Array | null;
+}
+
+/** As few as can be. Storage ends its frame: what is told after it may have to wait until it has been read (`held-answers.ts`). */
+export function sdkFrames(told: readonly Telling[]): OutFrame[] {
+  const frames: OutFrame[] = [];
+  let batch: Telling[] = [];
+  const leave = (): void => {
+    if (batch.length > 0) frames.push(sdkFrame(batch));
+    batch = [];
+  };
+  for (const one of told) {
+    one.text ??= encodeForSdk(one.message);
+    if (one.text === null) continue;
+    if (standsAlone(one.message)) leave();
+    batch.push(one);
+    if (standsAlone(one.message) || one.message.type === 'storage.state') leave();
+  }
+  leave();
+  return frames;
+}
+
+function sdkFrame(batch: readonly Telling[]): OutFrame {
+  const alone = batch.length === 1 && standsAlone(batch[0]!.message);
+  const data = alone ? batch[0]!.text! : `[${batch.map(({ text }) => text).join(',')}]`;
+  const droppable = batch.every(({ message }) => isDroppable(message));
+  const answers = answersIn(batch);
+  const frame: OutFrame = answers === null ? { data, droppable } : { answers, data, droppable };
+  return batch.at(-1)!.message.type === 'storage.state' ? { ...frame, restarts: true } : frame;
+}
+
+/** Ops and refusals come back to their sender with the ids of the ops: the worker that has the socket keeps what is still to come. */
+function answersIn(batch: readonly Telling[]): string[] | null {
+  let answers: string[] | null = null;
+  for (const { to, message } of batch) {
+    if (!('only' in to)) continue;
+    if (message.type === 'storage.rejected') for (const opId of message.opIds) answers = withOneMore(answers, opId);
+    if (message.type === 'storage.ops')
+      for (const { opId } of message.ops) if (opId !== undefined) answers = withOneMore(answers, opId);
+  }
+  return answers;
+}
+
+/** y-websocket reads one message a frame; states of several people are one message. */
+export function yjsFrames(told: readonly Telling[]): OutFrame[] {
+  let frames: OutFrame[] | null = null;
+  let states: Uint8Array[] | null = null;
+  for (const one of told) {
+    if (one.message.type === 'awareness') {
+      states = withOneMore(states, one.message.update);
+      continue;
+    }
+    one.bytes ??= encodeForYjs(one.message);
+    if (one.bytes !== null) frames = withOneMore(frames, { data: one.bytes, droppable: false });
+  }
+  if (states !== null) frames = withOneMore(frames, { data: awarenessFrame(joinAwareness(states)), droppable: true });
+  return frames ?? [];
+}
