@@ -78,6 +78,7 @@ class NodeServer implements Server {
   #accept(ws: WebSocket, socket: NetSocket, request: UpgradeRequest): void {
     const open = new OpenSocket(new NodeWire(ws, socket, this.#options.sendBufferBytesMax), this.#options);
     ws.on('message', (data, isBinary) => open.received(isBinary ? copyOf(data) : String(data)));
+    ws.on('pong', (data) => open.ponged(data.toString()));
     ws.on('error', (error) => open.gone(isTooLong(error) ? 1009 : 1006, error.message)); // ws itself closes after it
     ws.on('close', (code, reason) => open.gone(code, reason.toString()));
     socket.on('drain', () => open.drained());
@@ -109,6 +110,10 @@ class NodeWire implements Wire {
     } finally {
       this.#socket.uncork();
     }
+  }
+
+  ping(data: string): void {
+    this.#ws.ping(data);
   }
 
   end(code: number, reason: string): void {

@@ -11,6 +11,7 @@ export interface Wire {
   /** False when more than the backstop waits already and the frame was not taken. */
   send(frame: string | Uint8Array): boolean;
   cork(writes: () => void): void;
+  ping(data: string): void;
   /** Sends a close frame behind all that waits, and ends; by force when the peer is too slow. */
   end(code: number, reason: string): void;
   /** Ends at once, without a word. */
@@ -44,6 +45,10 @@ export class OpenSocket implements Socket {
     else writes();
   }
 
+  ping(data: string): void {
+    if (this.#isOpen) this.#wire.ping(data);
+  }
+
   close(code: number, reason: string): void {
     if (!this.#isOpen) return;
     const told = closeReason(reason);
@@ -69,6 +74,10 @@ export class OpenSocket implements Socket {
     } catch (error) {
       this.#failed(error);
     }
+  }
+
+  ponged(data: string): void {
+    if (this.#isOpen) this.#guard(() => this.#handler?.ponged(data));
   }
 
   drained(): void {

@@ -105,6 +105,9 @@ function behaviorOf(options: ServerOptions): WebSocketBehavior<Seat> {
       if (message.byteLength > options.frameBytesMax) socket?.close(1009, `A frame may have ${options.frameBytesMax} bytes.`);
       else socket?.received(isBinary ? copyOf(message) : Buffer.from(message).toString());
     },
+    pong(ws, message) {
+      ws.getUserData().socket?.ponged(Buffer.from(message).toString());
+    },
     /** In a turn of its own: when what is sent within this call has to wait in its turn, uWS never says that it has left. */
     drain(ws) {
       const { socket, wire } = ws.getUserData();

@@ -12,6 +12,14 @@ const FRAGMENT_BYTES = 256 * 1024;
 /** From here on a frame is long: about what the system takes at once from a socket that nothing waits for. */
 const LONG_BYTES = 1024 * 1024;
 
+class Ping {
+  readonly data: string;
+
+  constructor(data: string) {
+    this.data = data;
+  }
+}
+
 /** What uWS says of a send; 0 when a part of it waits. */
 const SENT = 1;
 const DROPPED = 2;
@@ -25,7 +33,7 @@ export class UwsWire<Seat> implements Wire {
   #leaving: {
     readonly frame: Uint8Array;
     sentBytes: number;
-    readonly behind: (string | Uint8Array)[];
+    readonly behind: (string | Uint8Array | Ping)[];
     behindBytes: number;
   } | null = null;
   #ending: { readonly code: number; readonly reason: string; readonly cancel: () => void } | null = null;
@@ -47,6 +55,11 @@ export class UwsWire<Seat> implements Wire {
   cork(writes: () => void): void {
     this.#ws?.cork(writes);
     this.#mayWait = true; // what a send within says is not about the system
+  }
+
+  ping(data: string): void {
+    if (this.#leaving !== null) this.#leaving.behind.push(new Ping(data));
+    else if (this.#ws?.ping(data) !== SENT) this.#mayWait = true;
   }
 
   /** uWS would throw away what still waits, the close frame too; so it is asked to end when all has left. */
@@ -106,7 +119,10 @@ export class UwsWire<Seat> implements Wire {
       if (this.#leaving.sentBytes < this.#leaving.frame.length) continue;
       const { behind } = this.#leaving;
       this.#leaving = null;
-      for (const frame of behind) this.send(frame);
+      for (const frame of behind) {
+        if (frame instanceof Ping) this.ping(frame.data);
+        else this.send(frame);
+      }
     }
   }
 

@@ -1,11 +1,10 @@
-/** What a connection is given, the same for all of a worker; and where it is found. */
+/** What a connection is given, the same for all of a worker. */
 import type { Rate } from '../base/bounded.ts';
 import type { Clock } from '../base/clock.ts';
-import type { RoomId, SessionId } from '../base/ids.ts';
+import type { RoomId } from '../base/ids.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
 import type { Admission, Visit } from './admission.ts';
-import type { Connection } from './connection.ts';
 import type { Intake } from './intake.ts';
 import type { RoomsElsewhere } from './rooms-elsewhere.ts';
 import type { SocketTarget } from './socket-target.ts';
@@ -32,11 +31,4 @@ export interface ConnectionLimits {
   readonly sendBytesHardMax: number;
   /** A connection that sends nothing for so long is dead: SDK clients ping every 30 s, hidden tabs each minute (protocol 3.5). */
   readonly idleMs: number;
-}
-
-/** Where deliveries find a connection: under the id of its session. */
-export interface ConnectionBook {
-  /** Gives the connection its next session id; the former one is forgotten. */
-  renew(connection: Connection): SessionId;
-  forget(connection: Connection): void;
 }

@@ -13,7 +13,8 @@ import type { Line } from '../kernel/actor/slot.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
 import type { Admission } from './admission.ts';
-import type { ConnectionBook, ConnectionDeps } from './connection-deps.ts';
+import type { ConnectionBook } from './connection-book.ts';
+import type { ConnectionDeps } from './connection-deps.ts';
 import { EarlyFrames, TOO_MANY_EARLY } from './early-frames.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
 import { commandsOf } from './frame-commands.ts';
@@ -59,7 +60,6 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   /** Its session was lost while it joined. */
   #isLost = false;
   readonly #unanswered = new Unanswered(this);
-  enteredAtMs = 0;
   /** Null until an op names a file. */
   #files: FileCheck | null = null;
   #line: Line<Command> | null = null;
@@ -104,7 +104,6 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
       await this.#join(roomId);
       if (this.isClosed) return; // its leave followed the join
       this.#phase = { name: 'entered', roomId, target };
-      this.enteredAtMs = this.#deps.clock.monotonicMs();
       this.#hearEarly();
     } catch (error) {
       this.refuse(this.#asRefusal(error));
@@ -123,7 +122,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     this.#isLost = true;
     const phase = this.#phase;
     if (phase.name !== 'entered') return; // the join under way looks at the flag
-    this.#unanswered.end(); // what is held answers what the next owner may not know
+    this.#unanswered.end(); // an answer that is held would do now what it was held for
     this.#phase = { ...phase, name: 'rejoining' };
     for (const frame of this.#deps.intake.takeBack(this)) this.#hear(frame); // it came before, and is not for the next session
     if (!this.isClosed) void this.#rejoin(phase);
@@ -222,7 +221,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     }
   }
 
-  /** Closes with the code and the sentence of the refusal; what was sent before still arrives. */
+  /** Closes with the code and the sentence of the refusal; what was sent before still arrives, but for what is held. */
   refuse(refusal: AppError): void {
     if (!this.isClosed) this.#deps.metrics?.count('atrium_refusals_total', refusal.code);
     this.leave();
@@ -239,12 +238,24 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
 
   sendNow(frames: readonly OutFrame[]): void {
     if (this.isClosed || frames.length === 0) return;
-    this.#unanswered.left(frames);
     try {
       if (this.#budget.send(frames) === 'exceeded') this.refuse(new AppError('SLOW_CONSUMER'));
+      else this.#unanswered.left(frames);
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }
+  }
+
+  get clock(): Clock {
+    return this.#deps.clock;
+  }
+
+  ping(data: string): void {
+    this.#socket.ping(data);
+  }
+
+  ponged(data: string): void {
+    this.#unanswered.ponged(data);
   }
 
   message(data: string | Uint8Array): void {
@@ -329,12 +340,8 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
       this.#told.note(command);
       if (this.#phase.name !== 'entered')
         this.#unanswered.note(command); // it ended with the command before
-      else if (this.#unanswered.passes(command, this.#ratedAtMs)) this.#tell(this.#phase.roomId, command);
+      else if (this.#unanswered.passes(command)) this.#tell(this.#phase.roomId, command);
     }
-  }
-
-  get clock(): Clock {
-    return this.#deps.clock;
   }
 
   /** What it asked for on the way could not be done: it goes on with another session when that may help. */

@@ -19,39 +19,45 @@ export function sdkFrames(told: readonly Telling[]): OutFrame[] {
   const frames: OutFrame[] = [];
   let batch: Telling[] = [];
   const leave = (): void => {
-    if (batch.length > 0) frames.push(sdkFrame(batch));
+    if (batch.length > 0) frames.push(batchFrame(batch));
     batch = [];
   };
   for (const one of told) {
-    one.text ??= encodeForSdk(one.message);
+    const { message } = one;
+    one.text ??= encodeForSdk(message);
     if (one.text === null) continue;
-    if (standsAlone(one.message)) leave();
+    if (standsAlone(message)) {
+      leave();
+      frames.push(frameAlone(message, one.text));
+      continue;
+    }
     batch.push(one);
-    if (standsAlone(one.message) || one.message.type === 'storage.state') leave();
+    if (message.type === 'storage.state') leave();
   }
   leave();
   return frames;
 }
 
-function sdkFrame(batch: readonly Telling[]): OutFrame {
-  const alone = batch.length === 1 && standsAlone(batch[0]!.message);
-  const data = alone ? batch[0]!.text! : `[${batch.map(({ text }) => text).join(',')}]`;
-  const droppable = batch.every(({ message }) => isDroppable(message));
-  const answers = answersIn(batch);
-  const frame: OutFrame = answers === null ? { data, droppable } : { answers, data, droppable };
-  return batch.at(-1)!.message.type === 'storage.state' ? { ...frame, restarts: true } : frame;
+function frameAlone(message: ServerMessage, data: string): OutFrame {
+  const frame = { data, droppable: false };
+  return message.type === 'storage.rejected' ? { refuses: message.opIds, ...frame } : frame;
 }
 
-/** Ops and refusals come back to their sender with the ids of the ops: the worker that has the socket keeps what is still to come. */
-function answersIn(batch: readonly Telling[]): string[] | null {
+function batchFrame(batch: readonly Telling[]): OutFrame {
+  const data = `[${batch.map(({ text }) => text).join(',')}]`;
+  const frame = { data, droppable: batch.every(({ message }) => isDroppable(message)) };
+  const answers = answersIn(batch);
+  if (batch.at(-1)!.message.type === 'storage.state') return { ...frame, ...answers, restarts: true };
+  return answers === null ? frame : { ...answers, ...frame };
+}
+
+/** Ops come back to their sender with their ids, and so do refusals: the worker that has the socket keeps what is still to come. */
+function answersIn(batch: readonly Telling[]): Pick<OutFrame, 'answers'> | null {
   let answers: string[] | null = null;
-  for (const { to, message } of batch) {
-    if (!('only' in to)) continue;
-    if (message.type === 'storage.rejected') for (const opId of message.opIds) answers = withOneMore(answers, opId);
-    if (message.type === 'storage.ops')
+  for (const { to, message } of batch)
+    if ('only' in to && message.type === 'storage.ops')
       for (const { opId } of message.ops) if (opId !== undefined) answers = withOneMore(answers, opId);
-  }
-  return answers;
+  return answers === null ? null : { answers };
 }
 
 /** y-websocket reads one message a frame; states of several people are one message. */

@@ -10,8 +10,9 @@ import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { HeldAnswers, type Reader } from './held-answers.ts';
 import type { Command } from './shapes.ts';
 
-/** Ops of one client that may wait for the room's answers when it sends more: a frame of FRAME_BYTES_MAX holds up to 300,000, and a room answers in a commit. */
+/** Ops of one client that may wait for the room's answers when it sends more: a frame of FRAME_BYTES_MAX holds up to 300,000, and a room answers in a commit, or seconds after it (`held-answers.ts`). */
 const OPS_MAX = 500_000;
+const NONE: readonly string[] = [];
 
 export class Unanswered {
   readonly #client: Reader;
@@ -35,9 +36,9 @@ export class Unanswered {
     return this.#awaited !== null;
   }
 
-  /** Whether the room is to hear now a command that came at this monotonic time; if not, the client will send it again. */
-  passes(command: Command, cameAtMs: number): boolean {
-    if (command.type === 'storage.fetch') this.#held ??= new HeldAnswers(this.#client, cameAtMs);
+  /** Whether the room is to hear the command now, which the caller then sees to; if not, the client will send it again. */
+  passes(command: Command): boolean {
+    if (command.type === 'storage.fetch') this.#held ??= new HeldAnswers(this.#client);
     if (command.type !== 'storage.change') return true;
     if (this.#awaited !== null) {
       if (!command.ops.some(({ opId }) => opId === this.#awaited)) return false;
@@ -61,10 +62,19 @@ export class Unanswered {
     return this.#held?.take(frames) ?? frames;
   }
 
-  /** The frames leave for the client. */
+  /** These frames have left. */
   left(frames: readonly OutFrame[]): void {
+    this.#held?.left(frames);
     if (this.#opIds === null) return;
-    for (const { answers } of frames) if (answers !== undefined) for (const opId of answers) this.#opIds.delete(opId);
+    for (const { answers = NONE, refuses = NONE } of frames) {
+      for (const opId of answers) this.#opIds.delete(opId);
+      for (const opId of refuses) this.#opIds.delete(opId);
+    }
+  }
+
+  /** A ping that was sent for `HeldAnswers` is answered. */
+  ponged(data: string): void {
+    this.#held?.ponged(data);
   }
 
   /** The session is over. */

@@ -701,6 +701,31 @@ function slowReaderContract(start: Start): void {
     expect(seat.socket.bufferedBytes()).toBe(0);
   });
 
+  test('[TR46] a ping is answered when all that was sent before it has arrived, a document of many MB too', async () => {
+    const { peer, seat } = await aPausedPeer();
+    seat.socket.ping('1');
+    seat.socket.send('short');
+    seat.socket.send(new Uint8Array(12 * MIB));
+    seat.socket.send('behind');
+    seat.socket.ping('2');
+    await settled(() => seat.socket.bufferedBytes());
+    expect(seat.pongs).toEqual([]);
+    peer.ws.on('ping', (data) => peer.heard.push(`ping ${data}`));
+    peer.ws.resume();
+    await vi.waitFor(() => expect(seat.pongs.at(-1)).toBe('2'));
+    expect(peer.heard.map((frame) => (typeof frame === 'string' ? frame : frame.length))).toEqual([
+      'ping 1',
+      'short',
+      12 * MIB,
+      'behind',
+      'ping 2',
+    ]);
+    seat.socket.close(4_001, 'bye');
+    seat.socket.ping('3');
+    await peer.closed;
+    expect(seat.pongs).not.toContain('3');
+  });
+
   test('[TR27] a frame sent while more than the backstop waits drops the socket', async () => {
     const { peer, seat, server } = await aPausedPeer({ sendBufferBytesMax: 8 * MIB });
     let sent = 0;

@@ -45,7 +45,13 @@ async function aClient() {
   });
   const handler = gateway.accept(
     { path: '/v8', query: 'roomId=room&tok=t', headers: {} },
-    { send: () => true, cork: (writes) => writes(), close: (code) => void closes.push(code), bufferedBytes: () => 0 },
+    {
+      send: () => true,
+      cork: (writes) => writes(),
+      ping: () => undefined,
+      close: (code) => void closes.push(code),
+      bufferedBytes: () => 0,
+    },
   );
   await settled();
   await settled();

@@ -93,12 +93,13 @@ test('[FO4] ROOM_STATE and rejections stand alone, in order; Storage ends its fr
   expect(turn()).toEqual({ ann: [`[${E(1)}]`, '{"type":299,"opIds":["1:1"],"reason":"no"}', `[${E(2)}]`] });
   delivered.length = 0;
   const acknowledged = (opId: string): void => fanout.send(only, { type: 'storage.ops', ops: [{ type: 5, id: 'ACK', opId }] }, 9);
+  fanout.send(only, { type: 'storage.rejected', opIds: ['1:0'], reason: 'no' }, 9);
   acknowledged('1:1');
   fanout.send(only, { type: 'storage.state', chunks: [] }, 9);
   acknowledged('1:2');
   clock.turn();
-  const frames = delivered.flatMap((one) => one.frames).map(({ answers, restarts }) => ({ answers, restarts }));
-  expect(frames).toEqual([{ answers: ['1:1'], restarts: true }, { answers: ['1:2'] }]);
+  const frames = delivered.flatMap((one) => one.frames).map(({ answers, refuses, restarts }) => ({ answers, refuses, restarts }));
+  expect(frames).toEqual([{ refuses: ['1:0'] }, { answers: ['1:1'], restarts: true }, { answers: ['1:2'] }]);
 });
 
 test('[FO5] only a frame of nothing but presence patches may be dropped', () => {

@@ -88,6 +88,7 @@ function aGateway(limits: { messages?: Rate } = {}) {
           return sent.push(frame) > 0 && closes.length === 0;
         },
         cork: (writes) => writes(),
+        ping: () => undefined,
         close: (code) => void closes.push(code),
         bufferedBytes: () => wire.bufferedBytes,
       },

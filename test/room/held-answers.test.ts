@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { OutFrame } from '../../src/kernel/transport/send-budget.ts';
 import { OP, type Op } from '../../src/protocol/storage-ops.ts';
-import { HeldAnswers } from '../../src/room/held-answers.ts';
+import { HeldAnswers, type Reader } from '../../src/room/held-answers.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
-const MIB = 1024 * 1024;
+const KIB = 1024;
 const edit = (opId: string): Op => ({ type: OP.UPDATE_TEXT, id: '1:0', opId, baseVersion: 0, ops: [] });
 const said = (data: string, answers?: string[]): OutFrame => ({
   data,
@@ -13,46 +13,62 @@ const said = (data: string, answers?: string[]): OutFrame => ({
 });
 const storage = (data = 'storage'): OutFrame => ({ data, droppable: false, restarts: true });
 
-/** A client that took `roundMs` to speak, asked for Storage then, and hears what leaves for it. */
-function aReader({ roundMs = 20 } = {}) {
+/** A client that hears what leaves for it, and answers pings when it is told. */
+function aReader() {
   const clock = manualClock();
   const heard: string[] = [];
-  const sendNow = (frames: readonly OutFrame[]): void => void heard.push(...frames.map(({ data }) => data as string));
-  const held = new HeldAnswers({ clock, enteredAtMs: clock.monotonicMs() - roundMs, sendNow }, clock.monotonicMs());
-  const send = (...frames: OutFrame[]): void => sendNow(held.take(frames));
+  const pings: string[] = [];
+  const reader = {
+    clock,
+    waiting: null as Reader['waiting'],
+    ping: (data: string): void => void pings.push(data),
+    sendNow: (frames: readonly OutFrame[]): void => {
+      heard.push(...frames.map(({ data }) => data as string));
+      held.left(frames);
+    },
+  };
+  const held = new HeldAnswers(reader);
+  const send = (...frames: OutFrame[]): void => reader.sendNow(held.take(frames));
+  const pong = (): void => held.ponged(pings.at(-1)!);
+  const pass = (ms: number): void => {
+    clock.advance(ms);
+    clock.turn();
+  };
   /** All that it has heard since it was asked last. */
   const news = (): string[] => heard.splice(0);
-  return { clock, held, send, news };
+  return { held, reader, send, pings, pong, pass, clock, news };
 }
 
-test('[LT16] an answer to an edit waits until its client must have read the Storage before it: four round trips, and 100 ms', () => {
-  const { clock, held, send, news } = aReader({ roundMs: 20 });
+test('[LT16] an answer to an edit waits for 200 ms from when the Storage before it has arrived, and what follows waits behind it', () => {
+  const { held, send, pong, pass, news } = aReader();
   held.told([edit('1:1')]);
   send(storage(), said('of others'));
   send(said('answer', ['1:1']));
   send(said('behind it'));
+  pass(1_000);
+  pong();
+  pass(199);
   expect(news()).toEqual(['storage', 'of others']);
-  clock.advance(179);
-  expect(news()).toEqual([]);
-  clock.advance(1);
+  pass(1);
   expect(news()).toEqual(['answer', 'behind it']);
   send(said('later'));
   expect(news()).toEqual(['later']);
 });
 
-test('[LT16] a long Storage takes longer, by a millisecond for each thousand characters; of a round trip a quarter of a second counts', () => {
-  const { clock, held, send, news } = aReader({ roundMs: 60_000 });
+test('[LT16] a long Storage takes longer, by a millisecond for each 20,000 characters', () => {
+  const { held, send, pong, pass, news } = aReader();
   held.told([edit('1:1')]);
-  send(storage('x'.repeat(300_000)), said('answer', ['1:1']));
+  send(storage('x'.repeat(200_000)), said('answer', ['1:1']));
+  pong();
   news();
-  clock.advance(100 + 4 * 250 + 299);
+  pass(209);
   expect(news()).toEqual([]);
-  clock.advance(1);
+  pass(1);
   expect(news()).toEqual(['answer']);
 });
 
 test('[LT16] what answers no edit of a text does not wait, nor does an answer long after the Storage', () => {
-  const { clock, held, send, news } = aReader();
+  const { held, send, pong, pass, news } = aReader();
   held.told([
     { type: OP.DELETE_CRDT, id: '1:0', opId: '1:1' },
     edit('1:2'),
@@ -60,54 +76,110 @@ test('[LT16] what answers no edit of a text does not wait, nor does an answer lo
   ]);
   send(storage(), said('answer', ['1:1']));
   expect(news()).toEqual(['storage', 'answer']);
-  clock.advance(1_000);
+  pong();
+  pass(200);
   send(said('answer', ['1:2']));
   expect(news()).toEqual(['answer']);
 });
 
+test('[LT16] of Storage that left twice the second counts, whatever is said of the first', () => {
+  const { held, send, pings, pass, news } = aReader();
+  held.told([edit('1:1')]);
+  send(storage());
+  send(storage('again'), said('answer', ['1:1']));
+  held.ponged(pings[0]!);
+  pass(500);
+  expect(news()).toEqual(['storage', 'again']);
+  held.ponged(pings[1]!);
+  pass(200);
+  expect(news()).toEqual(['answer']);
+});
+
 test('[LT17] an edit that came again is answered twice together, however late the second answer is', () => {
-  const { clock, held, send, news } = aReader();
+  const { held, send, pong, pass, news } = aReader();
   held.told([edit('1:1')]);
   send(storage(), said('first', ['1:1']));
+  pong();
   held.told([edit('1:1')]);
-  clock.advance(5_000);
+  pass(5_000);
   expect(news()).toEqual(['storage']);
-  send(said('of others'), said('second', ['1:1']));
+  send(said('of others'), said('second', ['1:1', '1:1']));
   expect(news()).toEqual(['first', 'of others', 'second']);
 });
 
-test('[LT17] Storage that was held is read when it has left, and answers behind it wait for that', () => {
-  const { clock, held, send, news } = aReader({ roundMs: 0 });
+test('[LT17] what has come and is not heard yet may be the edit again: an answer waits for it, after a long turn too', () => {
+  const { held, reader, send, pong, clock, pass, news } = aReader();
+  held.told([edit('1:1')]);
+  send(storage(), said('first', ['1:1']));
+  pong();
+  reader.waiting = {} as Reader['waiting'];
+  pass(2_000);
+  reader.waiting = null;
+  clock.advance(1_000);
+  held.told([edit('1:1')]); // it was there all the time
+  clock.turn();
+  expect(news()).toEqual(['storage']);
+  send(said('second', ['1:1']));
+  expect(news()).toEqual(['first', 'second']);
+});
+
+test('[LT17] Storage that was held is read when it has left and arrived, and answers behind it wait for that', () => {
+  const { held, send, pong, pings, pass, news } = aReader();
   held.told([edit('1:1'), edit('1:2')]);
   send(storage(), said('first', ['1:1']), storage('once more'), said('second', ['1:2']));
-  clock.advance(100);
-  expect(news()).toEqual(['storage', 'first', 'once more']);
-  clock.advance(99);
+  pong();
+  pass(200);
+  expect([news(), pings]).toEqual([
+    ['storage', 'first', 'once more'],
+    ['1', '2'],
+  ]);
+  pass(1_000);
   expect(news()).toEqual([]);
-  clock.advance(1);
+  pong();
+  pass(200);
   expect(news()).toEqual(['second']);
 });
 
-test('[LT18] nothing is held for more than ten seconds, and no more than 1 MiB', () => {
-  const { clock, held, send, news } = aReader();
-  held.told([edit('1:1'), edit('1:1'), edit('1:2')]);
+test('[LT18] nothing is held for more than ten seconds from when it came', () => {
+  const { held, send, pass, news } = aReader();
+  held.told([edit('1:1'), edit('1:1'), edit('1:2'), edit('1:2')]);
   send(storage(), said('first', ['1:1']));
-  clock.advance(9_999);
+  pass(5_000);
+  send(storage('again'), said('other', ['1:2']));
+  pass(4_999);
   expect(news()).toEqual(['storage']);
-  clock.advance(1);
-  expect(news()).toEqual(['first']); // though the second answer is still to come
-  send(storage(), said('answer', ['1:2']), said('x'.repeat(MIB / 2)));
+  pass(1);
+  expect(news()).toEqual(['first', 'again']);
+  pass(4_999);
+  expect(news()).toEqual([]);
+  pass(1);
+  expect(news()).toEqual(['other']);
+});
+
+test('[LT18] no answer is held with more than 64 KiB behind it; of Storage it does not matter how long it is', () => {
+  const { held, send, news } = aReader();
+  held.told([edit('1:1')]);
+  send(storage(), said('answer', ['1:1']), storage('s'.repeat(100 * KIB)), said('x'.repeat(60 * KIB)));
   expect(news()).toEqual(['storage']);
-  send(said('y'.repeat(MIB / 2)));
-  expect(news().map(([first]) => first)).toEqual(['a', 'x', 'y']);
+  send(said('y'.repeat(4 * KIB)));
+  expect(news().map(([first]) => first)).toEqual(['a', 's', 'x', 'y']);
+});
+
+test('[LT18] a refusal is not held: it would take away what was typed since, which came again and was taken', () => {
+  const { held, send, news } = aReader();
+  held.told([edit('1:1'), edit('1:2')]);
+  send(storage(), { data: 'refusal', droppable: false, refuses: ['1:1'] });
+  held.told([edit('1:1')]);
+  send(said('next'));
+  expect(news()).toEqual(['storage', 'refusal', 'next']);
 });
 
 test('[LT18] what is held of a session that is over is forgotten, and nothing of the next one waits for it', () => {
-  const { clock, held, send, news } = aReader();
+  const { held, send, pass, news } = aReader();
   held.told([edit('1:1'), edit('1:1'), edit('1:2')]);
   send(storage(), said('first', ['1:1']));
   held.forget();
-  clock.advance(60_000);
+  pass(60_000);
   expect(news()).toEqual(['storage']);
   send(said('answer', ['1:2']), said('next'));
   expect(news()).toEqual(['answer', 'next']);

@@ -63,6 +63,7 @@ async function aClient() {
     {
       send: (frame) => sent.push(frame) > 0,
       cork: (writes) => writes(),
+      ping: () => undefined,
       close: (code) => void closes.push(code),
       bufferedBytes: () => 0,
     },

@@ -211,6 +211,10 @@ class Link implements Socket {
     writes();
   }
 
+  ping(data: string): void {
+    if (this.#isOpen) this.#toClient(() => this.#toServer(() => this.#handler?.ponged(data)));
+  }
+
   bufferedBytes(): number {
     return 0;
   }

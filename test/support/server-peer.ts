@@ -42,7 +42,12 @@ export async function startServer(
   return { port, bugs, stopListening: () => server.stopListening(), close: () => server.close() };
 }
 
-export const deafHandler: SocketHandler = { message: () => undefined, closed: () => undefined, drained: () => undefined };
+export const deafHandler: SocketHandler = {
+  message: () => undefined,
+  closed: () => undefined,
+  ponged: () => undefined,
+  drained: () => undefined,
+};
 
 /** Answers every request with what `answer` makes of it. */
 export function answering(answer: (request: HttpRequest) => HttpResponse | Promise<HttpResponse>): Pick<ServerOptions, 'http'> {
@@ -144,6 +149,7 @@ export class Seat implements SocketHandler {
   readonly heard: (string | Uint8Array)[] = [];
   readonly closings: Closed[] = [];
   readonly whenClosed: Promise<Closed>;
+  readonly pongs: string[] = [];
   drains = 0;
   onMessage: (data: string | Uint8Array) => void = () => undefined;
   onDrained: () => void = () => undefined;
@@ -165,6 +171,10 @@ export class Seat implements SocketHandler {
   closed(code: number, reason: string): void {
     this.closings.push({ code, reason });
     this.#close({ code, reason });
+  }
+
+  ponged(data: string): void {
+    this.pongs.push(data);
   }
 
   drained(): void {

@@ -14,6 +14,8 @@ export interface OutFrame {
   readonly latestOf?: string;
   /** What its reader asked under these ids is answered by it; for the worker that has the socket. */
   readonly answers?: readonly string[];
+  /** The same of what is refused. */
+  readonly refuses?: readonly string[];
   /** Its reader begins anew with it, and says again what was not answered; for the worker that has the socket. */
   readonly restarts?: true;
 }

@@ -44,6 +44,8 @@ export interface Socket {
   send(frame: string | Uint8Array): boolean;
   /** Runs `writes` so that its sends leave in one system call where the adapter can. */
   cork(writes: () => void): void;
+  /** Asks the peer's end of the connection for `data` back, at most 125 bytes: it has then got all that was sent before (RFC 6455, 5.5.2). */
+  ping(data: string): void;
   /**
    * Closes after what was sent has left, or hard when the peer does not take it in time; `reason` is cut to 123 bytes. Safe to call
    * twice. From here on nothing is sent or heard; `closed` is called in a later turn, with this code.
@@ -60,6 +62,8 @@ export interface Socket {
 export interface SocketHandler {
   /** `data` is a copy and may be kept. */
   message(data: string | Uint8Array): void;
+  /** The answer to a `ping`; a peer that got several may answer the last one alone. */
+  ponged(data: string): void;
   /** Called once, and nothing after it. 1006 when the peer was lost or dropped, 1005 when it gave no code. */
   closed(code: number, reason: string): void;
   /** `bufferedBytes` has shrunk after it had grown beyond what the system takes at once. */

@@ -3,7 +3,7 @@
  *
  * After a reconnect an SDK client bases what it sends again on the text as it has just read it, with the places as they were in the text that
  * it knew before (protocol 6.1). Taken by its word, what it typed would land in the middle of what others wrote meanwhile. The op id tells which
- * session the edit was typed in, and here is what was told to that session at most.
+ * session the edit was typed in, and here is what was told to that session at most; what was still on its way, or held (`held-answers.ts`), counts as told.
  */
 import { SmallMap } from '../../base/small.ts';
 import type { TextNode } from './nodes.ts';

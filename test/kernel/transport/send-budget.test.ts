@@ -17,6 +17,9 @@ class StuckSocket implements Socket {
     this.corks += 1;
     writes();
   }
+  ping(): void {
+    throw new Error('so is pinging');
+  }
   close(): void {
     throw new Error('closing is the caller’s task');
   }

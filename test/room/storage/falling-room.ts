@@ -50,11 +50,16 @@ const limits = {
 
 type Listener = (event: object) => void;
 
+/** Of one end of a WebSocket to the other; who runs on them does not see it. */
+interface Ping {
+  readonly ping: string;
+}
+
 /** Both ends of a WebSocket, and what is on its way between them. */
 class Wire {
-  readonly up: string[] = [];
+  readonly up: (string | Ping)[] = [];
   /** A number closes it, with this code. */
-  readonly down: (string | number)[] = [];
+  readonly down: (string | number | Ping)[] = [];
   readyState = 0;
   handler: SocketHandler | null = null;
   readonly #listeners = new Map<string, Set<Listener>>();
@@ -94,6 +99,7 @@ class Wire {
   takeDown(): void {
     const next = this.down.shift()!;
     if (typeof next === 'number') this.close(next);
+    else if (typeof next === 'object') this.up.push(next);
     else this.emit('message', { data: next });
   }
 
@@ -101,6 +107,7 @@ class Wire {
   takeUp(): void {
     const next = this.up.shift();
     if (next === undefined) this.handler!.closed(1006, '');
+    else if (typeof next === 'object') this.handler!.ponged(next.ping);
     else this.handler!.message(next);
   }
 }
@@ -125,6 +132,7 @@ export class FallingRoom {
       {
         send: (frame) => !wire.isCut && wire.down.push(frame as string) > 0,
         cork: (writes) => writes(),
+        ping: (data) => void (wire.isCut || wire.down.push({ ping: data })),
         close: (code) => void (wire.isCut || wire.down.push(code)),
         bufferedBytes: () => 0,
       },
