@@ -58,6 +58,7 @@ export class UwsWire<Seat> implements Wire {
   }
 
   ping(data: string): void {
+    if (this.#waitingBytes() > this.#bytesMax) return; // uWS would drop the socket for it
     if (this.#leaving !== null) this.#leaving.behind.push(new Ping(data));
     else if (this.#ws?.ping(data) !== SENT) this.#mayWait = true;
   }

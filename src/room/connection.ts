@@ -6,7 +6,6 @@
  * the room lacks, brings back what was lost.
  */
 import { TokenBucket } from '../base/bounded.ts';
-import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { Line } from '../kernel/actor/slot.ts';
@@ -59,7 +58,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   #isGone = false;
   /** Its session was lost while it joined. */
   #isLost = false;
-  readonly #unanswered = new Unanswered(this);
+  readonly #unanswered: Unanswered;
   /** Null until an op names a file. */
   #files: FileCheck | null = null;
   #line: Line<Command> | null = null;
@@ -79,6 +78,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     this.#deps = deps;
     this.#book = book;
     this.#socket = socket;
+    this.#unanswered = new Unanswered(this, deps.clock);
     this.id = book.renew(this);
     this.heardAtMs = deps.clock.monotonicMs();
     const { limits } = deps;
@@ -246,8 +246,8 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     }
   }
 
-  get clock(): Clock {
-    return this.#deps.clock;
+  get isBehind(): boolean {
+    return this.waiting !== null || this.#files?.isLooking === true;
   }
 
   ping(data: string): void {

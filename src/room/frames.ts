@@ -28,7 +28,9 @@ export function sdkFrames(told: readonly Telling[]): OutFrame[] {
     if (one.text === null) continue;
     if (standsAlone(message)) {
       leave();
-      frames.push(frameAlone(message, one.text));
+      frames.push(
+        message.type === 'storage.rejected' ? refusal(one.text, message.opIds, frames) : { data: one.text, droppable: false },
+      );
       continue;
     }
     batch.push(one);
@@ -38,9 +40,10 @@ export function sdkFrames(told: readonly Telling[]): OutFrame[] {
   return frames;
 }
 
-function frameAlone(message: ServerMessage, data: string): OutFrame {
-  const frame = { data, droppable: false };
-  return message.type === 'storage.rejected' ? { refuses: message.opIds, ...frame } : frame;
+/** Who is told to take ops back has had them answered before, and then hears why. */
+function refusal(data: string, opIds: readonly string[], before: readonly OutFrame[]): OutFrame {
+  const answered = new Set(before.flatMap(({ answers = [] }) => answers));
+  return { refuses: opIds.filter((opId) => !answered.has(opId)), data, droppable: false };
 }
 
 function batchFrame(batch: readonly Telling[]): OutFrame {

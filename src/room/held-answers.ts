@@ -11,77 +11,92 @@ import type { Clock } from '../base/clock.ts';
 import { SmallMap } from '../base/small.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { OP, type Op } from '../protocol/storage-ops.ts';
-import type { Speaker } from './intake.ts';
 
 /** The connection of that client. */
-export interface Reader extends Pick<Speaker, 'waiting'> {
-  readonly clock: Pick<Clock, 'monotonicMs' | 'after' | 'soon'>;
+export interface Reader {
+  /** Something that its client said has come, and is not heard yet. */
+  readonly isBehind: boolean;
   sendNow(frames: readonly OutFrame[]): void;
   /** Behind what was sent. */
   ping(data: string): void;
+}
+
+/** Storage that has left for it. */
+export interface StorageSent {
+  /** Monotonic. */
+  readonly leftAtMs: number;
+  readonly characters: number;
 }
 
 interface Held {
   readonly frame: OutFrame;
   /** The edits of texts that it answers. */
   readonly edits: readonly string[];
-  readonly cameAtMs: number;
+  readonly bytes: number;
+  readonly untilMs: number;
 }
 
-/** From arrived to read, and the answer to it on its way: a turn or two of a busy page, and what it takes to read so many bytes. */
+/** From arrived to read, and the answer to it on its way: a turn or two of a busy page, and what it takes to read so many characters. */
 const READ_MS_MIN = 200;
-const READ_BYTES_PER_MS = 20_000;
+const READ_CHARACTERS_PER_MS = 20_000;
 /** Nothing is held for longer, and no answer with more behind it: a text takes edits of a thousand versions ago (LT8). */
 const HELD_MS_MAX = 10_000;
 const HELD_BYTES_MAX = 64 * 1024;
 
 export class HeldAnswers {
   readonly #reader: Reader;
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'after' | 'soon'>;
   /** Edits of texts that the room was told, by op id, and how many answers to each are still to come from it. */
   readonly #toCome = new SmallMap<string, number>();
+  /** What left last, until it is read for sure. */
+  #unread: StorageSent | null = null;
+  /** When the client must have read it. */
+  #readByMs = 0;
   #pings = 0;
-  /** When the client must have read the Storage that left last. */
-  #readByMs = Number.NEGATIVE_INFINITY;
-  #lengthOfLast = 0;
+  #pongs = 0;
   #held: Held[] = [];
   #heldBytes = 0;
   #stopTimer: (() => void) | null = null;
 
-  constructor(reader: Reader) {
+  /** Begins with the first edit of a text; `last` is the Storage that left before it, if any did. */
+  constructor({ reader, clock, last }: { reader: Reader; clock: Clock; last: StorageSent | null }) {
     this.#reader = reader;
+    this.#clock = clock;
+    if (last === null || clock.monotonicMs() >= last.leftAtMs + HELD_MS_MAX) return;
+    this.#noteLeaving(last);
+    this.#ping();
   }
 
   /** The room hears these ops of the client. */
   told(ops: readonly Op[]): void {
-    for (const { type, opId } of ops)
-      if (type === OP.UPDATE_TEXT && opId !== undefined) this.#toCome.set(opId, (this.#toCome.get(opId) ?? 0) + 1);
+    for (const op of ops)
+      if (isTextEdit(op) && op.opId !== undefined) this.#toCome.set(op.opId, (this.#toCome.get(op.opId) ?? 0) + 1);
   }
 
   /** What may leave, when these frames are next: they, or others that came before, or nothing. The rest leaves by itself, in order. */
   take(frames: readonly OutFrame[]): readonly OutFrame[] {
-    if (this.#held.length === 0 && this.#toCome.size === 0) {
-      for (const frame of frames) this.#noteLeaving(frame);
-      return frames;
-    }
-    const cameAtMs = this.#nowMs;
+    const free: OutFrame[] = [];
     for (const frame of frames) {
-      this.#held.push({ frame, edits: this.#editsAnsweredBy(frame), cameAtMs });
-      this.#heldBytes += bytesOf(frame);
+      const edits = this.#editsAnsweredBy(frame);
+      if (this.#held.length > 0 || this.#waits({ edits, behind: 0 })) this.#hold(frame, edits);
+      else {
+        this.#noteLeavingFrame(frame);
+        free.push(frame);
+      }
     }
-    return this.#takeFree();
+    return this.#held.length === 0 ? free : [...free, ...this.#takeFree()];
   }
 
   /** These have left. */
   left(frames: readonly OutFrame[]): void {
-    if (!frames.some(({ restarts }) => restarts)) return;
-    this.#pings += 1;
-    this.#reader.ping(String(this.#pings));
+    if (frames.some(({ restarts }) => restarts)) this.#ping();
   }
 
   /** A ping is answered: what was sent before it has arrived. */
   ponged(data: string): void {
-    if (data !== String(this.#pings)) return;
-    this.#readByMs = this.#nowMs + READ_MS_MIN + Math.floor(this.#lengthOfLast / READ_BYTES_PER_MS);
+    if (data !== String(this.#pings) || this.#pongs === this.#pings || this.#unread === null) return;
+    this.#pongs = this.#pings;
+    this.#readByMs = this.#clock.monotonicMs() + READ_MS_MIN + Math.floor(this.#unread.characters / READ_CHARACTERS_PER_MS);
     this.#setTimer();
   }
 
@@ -90,18 +105,29 @@ export class HeldAnswers {
     this.#held = [];
     this.#heldBytes = 0;
     this.#toCome.clear();
-    this.#readByMs = Number.NEGATIVE_INFINITY;
+    this.#unread = null;
     this.#setTimer();
   }
 
-  get #nowMs(): number {
-    return this.#reader.clock.monotonicMs();
+  #ping(): void {
+    this.#pings += 1;
+    this.#reader.ping(String(this.#pings));
   }
 
-  #noteLeaving({ restarts, data }: OutFrame): void {
-    if (!restarts) return;
-    this.#readByMs = this.#nowMs + HELD_MS_MAX;
-    this.#lengthOfLast = data.length;
+  #noteLeavingFrame({ restarts, data }: OutFrame): void {
+    if (restarts) this.#noteLeaving({ leftAtMs: this.#clock.monotonicMs(), characters: data.length });
+  }
+
+  #noteLeaving(storage: StorageSent): void {
+    this.#unread = storage;
+    this.#readByMs = storage.leftAtMs + HELD_MS_MAX;
+  }
+
+  /** How long the first Storage of those that are held is, does not matter: what was sent again is often answered with one. */
+  #hold(frame: OutFrame, edits: readonly string[]): void {
+    const bytes = frame.restarts && !this.#held.some((held) => held.frame.restarts) ? 0 : frame.data.length;
+    this.#held.push({ frame, edits, bytes, untilMs: this.#clock.monotonicMs() + HELD_MS_MAX });
+    this.#heldBytes += bytes;
   }
 
   /** A refusal of an edit is not held: behind what came again it would take that away, too. */
@@ -121,20 +147,22 @@ export class HeldAnswers {
 
   #takeFree(): OutFrame[] {
     const free: OutFrame[] = [];
-    for (const held of this.#held) {
-      if (this.#waits(held)) break;
-      free.push(held.frame);
-      this.#noteLeaving(held.frame);
-      this.#heldBytes -= bytesOf(held.frame);
+    for (const { frame, edits, bytes, untilMs } of this.#held) {
+      const isOver = this.#clock.monotonicMs() >= untilMs;
+      if (!isOver && this.#waits({ edits, behind: this.#heldBytes - bytes })) break;
+      free.push(frame);
+      this.#noteLeavingFrame(frame);
+      this.#heldBytes -= bytes;
     }
     this.#held.splice(0, free.length);
     if (free.length > 0 || this.#stopTimer === null) this.#setTimer();
     return free;
   }
 
-  #waits({ edits, cameAtMs }: Held): boolean {
-    if (edits.length === 0 || this.#heldBytes > HELD_BYTES_MAX || this.#nowMs >= cameAtMs + HELD_MS_MAX) return false;
-    return this.#nowMs < this.#readByMs || this.#reader.waiting !== null || edits.some((opId) => this.#toCome.has(opId));
+  /** `behind`: how much is held behind it. */
+  #waits({ edits, behind }: { edits: readonly string[]; behind: number }): boolean {
+    if (edits.length === 0 || behind > HELD_BYTES_MAX) return false;
+    return this.#unread !== null || this.#reader.isBehind || edits.some((opId) => this.#toCome.has(opId));
   }
 
   #setTimer(): void {
@@ -142,21 +170,21 @@ export class HeldAnswers {
     this.#stopTimer = null;
     const [first] = this.#held;
     if (first === undefined) return;
-    const nowMs = this.#nowMs;
-    const nextMs = nowMs < this.#readByMs ? this.#readByMs : nowMs + READ_MS_MIN;
-    this.#stopTimer = this.#reader.clock.after(Math.min(nextMs, first.cameAtMs + HELD_MS_MAX) - nowMs, () => this.#goOn());
+    const nowMs = this.#clock.monotonicMs();
+    const nextMs = this.#unread === null || this.#reader.isBehind ? nowMs + READ_MS_MIN : Math.max(nowMs, this.#readByMs);
+    this.#stopTimer = this.#clock.after(Math.min(nextMs, first.untilMs) - nowMs, () => this.#clock.soon(() => this.#goOn()));
   }
 
-  /** Once what has arrived here meanwhile is heard, however long this turn was: it may be the edit again. */
+  /** In a turn after the one in which the time was over, however long that was: what arrived here meanwhile is heard, and may be the edit again. */
   #goOn(): void {
     this.#stopTimer = null;
-    this.#reader.clock.soon(() => this.#reader.sendNow(this.#takeFree()));
+    if (this.#clock.monotonicMs() >= this.#readByMs && !this.#reader.isBehind) this.#unread = null;
+    this.#reader.sendNow(this.#takeFree());
   }
 }
 
 const NONE: readonly string[] = [];
 
-/** Of Storage it does not matter how long it is. */
-function bytesOf({ data, restarts }: OutFrame): number {
-  return restarts ? 0 : data.length;
+export function isTextEdit({ type }: Op): boolean {
+  return type === OP.UPDATE_TEXT;
 }

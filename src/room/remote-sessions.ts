@@ -16,7 +16,7 @@ import { type Hearer, type Recipient, recipientOf } from './recipient.ts';
 export interface SessionSink {
   /** Hands the frames to every one of them, in its order and perhaps later: neither list may change. */
   deliver(recipients: readonly Recipient[], frames: readonly OutFrame[]): void;
-  /** Closes their sockets, after what was delivered before. */
+  /** Closes their sockets, after what was delivered before and is not held (`held-answers.ts`). */
   closeSessions(sessions: readonly SessionId[], refusal: AppError): void;
   /** The room does not know these sessions any more, or has them no longer: they are to join anew. */
   loseSessions(sessions: readonly SessionId[]): void;

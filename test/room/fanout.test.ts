@@ -97,9 +97,15 @@ test('[FO4] ROOM_STATE and rejections stand alone, in order; Storage ends its fr
   acknowledged('1:1');
   fanout.send(only, { type: 'storage.state', chunks: [] }, 9);
   acknowledged('1:2');
+  fanout.send(only, { type: 'storage.rejected', opIds: ['1:2', '1:3'], reason: 'no' }, 9); // the first was answered before
   clock.turn();
   const frames = delivered.flatMap((one) => one.frames).map(({ answers, refuses, restarts }) => ({ answers, refuses, restarts }));
-  expect(frames).toEqual([{ refuses: ['1:0'] }, { answers: ['1:1'], restarts: true }, { answers: ['1:2'] }]);
+  expect(frames).toEqual([
+    { refuses: ['1:0'] },
+    { answers: ['1:1'], restarts: true },
+    { answers: ['1:2'] },
+    { refuses: ['1:3'] },
+  ]);
 });
 
 test('[FO5] only a frame of nothing but presence patches may be dropped', () => {

@@ -44,7 +44,7 @@ export interface Socket {
   send(frame: string | Uint8Array): boolean;
   /** Runs `writes` so that its sends leave in one system call where the adapter can. */
   cork(writes: () => void): void;
-  /** Asks the peer's end of the connection for `data` back, at most 125 bytes: it has then got all that was sent before (RFC 6455, 5.5.2). */
+  /** Asks the peer's end of the connection for `data` back, at most 125 bytes: it has then got all that was sent before (RFC 6455, 5.5.2). Left out where too much waits. */
   ping(data: string): void;
   /**
    * Closes after what was sent has left, or hard when the peer does not take it in time; `reason` is cut to 123 bytes. Safe to call
