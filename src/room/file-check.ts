@@ -36,17 +36,21 @@ const HELD_BYTES_MAX = 10 * 1024 * 1024;
 export class FileCheck {
   readonly #deps: FileCheckDeps;
   readonly #behind = new BoundedQueue<Heard>({ itemsMax: HELD_FRAMES_MAX, bytesMax: HELD_BYTES_MAX });
-  /** A frame waits for what is found, and all that came behind it. */
-  isLooking = false;
+  #isLooking = false;
 
   constructor(deps: FileCheckDeps) {
     this.#deps = deps;
   }
 
+  /** A frame waits for what is found, and all that came behind it. */
+  get isLooking(): boolean {
+    return this.#isLooking;
+  }
+
   /** Passes the commands of a frame on, now or in their turn. Says whether they are held, or could not be, and then are not passed on at all. */
   take(data: Frame, commands: readonly Command[]): 'passed' | 'held' | 'too much' {
     const heard = { data, commands, session: this.#deps.session() };
-    if (this.isLooking) return this.#behind.push(heard, data.length) ? 'held' : 'too much';
+    if (this.#isLooking) return this.#behind.push(heard, data.length) ? 'held' : 'too much';
     return this.#handle(heard);
   }
 
@@ -62,14 +66,14 @@ export class FileCheck {
 
   async #look(heard: Heard, fileIds: readonly string[]): Promise<void> {
     const { findMissing, failed, pass, hear } = this.#deps;
-    this.isLooking = true;
+    this.#isLooking = true;
     let missing: ReadonlySet<string> | null = null;
     try {
       missing = new Set(await findMissing(fileIds));
     } catch (error) {
       failed(error);
     }
-    this.isLooking = false;
+    this.#isLooking = false;
     if (missing === null || !this.#isOfNow(heard)) hear(heard.data);
     else pass(missing.size === 0 ? heard.commands : marked(heard.commands, missing));
     this.#goOn();
@@ -84,7 +88,7 @@ export class FileCheck {
   }
 
   #next(): Heard | undefined {
-    return this.isLooking ? undefined : this.#behind.shift();
+    return this.#isLooking ? undefined : this.#behind.shift();
   }
 
   #isOfNow({ session }: Heard): boolean {

@@ -1,11 +1,13 @@
 /** A connection whose client names files: what its room hears, when, and what becomes of it when the database cannot be asked. */
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../src/base/errors.ts';
-import { asRoomId } from '../../src/base/ids.ts';
+import { asRoomId, asSessionId } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import type { OutFrame } from '../../src/kernel/transport/send-budget.ts';
 import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
 import { Gateway } from '../../src/room/gateway.ts';
 import { Intake } from '../../src/room/intake.ts';
+import { recipientOf } from '../../src/room/recipient.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
@@ -17,6 +19,7 @@ async function aClient() {
   const clock = manualClock();
   const told: Command[] = [];
   const closes: number[] = [];
+  const sent: string[] = [];
   const looks: { room: string; ids: readonly string[]; answer(missing: string[]): void; fail(error: Error): void }[] = [];
   const gateway = new Gateway({
     clock,
@@ -46,7 +49,7 @@ async function aClient() {
   const handler = gateway.accept(
     { path: '/v8', query: 'roomId=room&tok=t', headers: {} },
     {
-      send: () => true,
+      send: (frame) => sent.push(String(frame)) > 0,
       cork: (writes) => writes(),
       ping: () => undefined,
       close: (code) => void closes.push(code),
@@ -65,10 +68,34 @@ async function aClient() {
       if (command.type === 'event.broadcast') return [command.event];
       return command.type === 'storage.change' ? [`${command.ops[0]!.opId}${command.missingFiles?.join() ?? ''}`] : [];
     });
-  return { gateway, handler, closes, looks, place, ring, heard, clock };
+  return { gateway, handler, closes, looks, sent, say, opOf, place, ring, heard, clock };
 }
 
 describe('a client that names files', () => {
+  test('[LT17] hears no answer to an edit while that edit, come again, waits behind a file', async () => {
+    const { gateway, handler, looks, sent, say, opOf, clock } = await aClient();
+    const tell = (frame: Omit<OutFrame, 'droppable'>): void =>
+      void gateway.deliver([recipientOf(asSessionId('w-1'))], [{ ...frame, droppable: false }]);
+    const pass = (): void => {
+      clock.advance(1_000);
+      clock.turn();
+    };
+    const edit = { type: 10, id: '1:0', opId: '1:9', baseVersion: 0, ops: [] };
+    say({ type: 201, ops: [edit] });
+    tell({ data: 'storage', restarts: true });
+    handler.ponged('1');
+    say({ type: 201, ops: [opOf(0), edit] });
+    tell({ data: 'first', answers: ['1:9'] });
+    pass();
+    expect([looks.length, sent]).toEqual([1, ['storage']]);
+    looks[0]!.answer([]);
+    await settled();
+    pass();
+    expect(sent).toEqual(['storage']);
+    tell({ data: 'second', answers: ['1:9'] });
+    expect(sent).toEqual(['storage', 'first', 'second']);
+  });
+
   test('[FC8] is heard in order, once it is known which of them its room has', async () => {
     const { looks, place, ring, heard, handler } = await aClient();
     ring(1);
