@@ -87,12 +87,7 @@ export function isReadBy(kind: ClientKind, { type }: ServerMessage): boolean {
   }
 }
 
-/** Messages that may be dropped for a slow reader: the next one says all that this one said. */
-export function isDroppable(message: ServerMessage): boolean {
-  return message.type === 'presence' ? message.targetActor === null : message.type === 'awareness';
-}
-
-/** What somebody is doing at the moment, told to everybody. What is told to one newcomer is not. */
+/** What somebody is doing at the moment, told to everybody. A slow reader may miss it: once it reads again, it is told where all are. What is told to one newcomer is none. */
 export function isCursor(message: ServerMessage): boolean {
   return message.type === 'awareness' || (message.type === 'presence' && (message.targetActor ?? ALL_OTHERS) === ALL_OTHERS);
 }

@@ -36,6 +36,7 @@ const EPHEMERAL: Kinds = new Set<Command['type']>([
   'sessions.dismiss',
   'session.permit',
   'presence.patch',
+  'presence.fetch',
   'event.broadcast',
   'awareness.change',
   'awareness.fetch',

@@ -16,7 +16,7 @@ import type { ConnectionBook } from './connection-book.ts';
 import type { ConnectionDeps } from './connection-deps.ts';
 import { EarlyFrames, TOO_MANY_EARLY } from './early-frames.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
-import { commandsOf } from './frame-commands.ts';
+import { askForOthers, commandsOf } from './frame-commands.ts';
 import type { Reader } from './held-answers.ts';
 import type { Speaker, Waiting } from './intake.ts';
 import type { Hearer } from './recipient.ts';
@@ -306,7 +306,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   }
 
   drained(): void {
-    this.#budget.drained();
+    if (this.#phase.name === 'entered' && this.#budget.caughtUp()) this.#pass([askForOthers(this.#kind, this.id)]);
   }
 
   #take(data: string | Uint8Array): void {

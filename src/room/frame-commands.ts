@@ -14,6 +14,11 @@ export function commandsOf(
   return kind === 'sdk' ? sdkCommands(data, from) : yjsCommands(data, from);
 }
 
+/** Asks where all others are, for a client that was too slow to hear of every step. */
+export function askForOthers(kind: SocketTarget['kind'], from: SessionId): Command {
+  return { type: kind === 'sdk' ? 'presence.fetch' : 'awareness.fetch', from };
+}
+
 /** Binary frames mean nothing to the SDK's protocol and are passed over. */
 function sdkCommands(data: string | Uint8Array, from: SessionId): Command[] {
   if (typeof data !== 'string') return [];

@@ -1,7 +1,7 @@
 /** Messages of one turn → the frames in which clients of each kind hear them. Pure, but for the encodings that messages keep. */
 import { withOneMore } from '../base/small.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
-import { encodeForSdk, encodeForYjs, isDroppable, type ServerMessage, standsAlone } from '../protocol/server-messages.ts';
+import { encodeForSdk, encodeForYjs, isCursor, type ServerMessage, standsAlone } from '../protocol/server-messages.ts';
 import { awarenessFrame, joinAwareness } from '../protocol/yjs-frames.ts';
 import type { Audience } from './shapes.ts';
 
@@ -28,9 +28,7 @@ export function sdkFrames(told: readonly Telling[]): OutFrame[] {
     if (one.text === null) continue;
     if (standsAlone(message)) {
       leave();
-      frames.push(
-        message.type === 'storage.rejected' ? refusal(one.text, message.opIds, frames) : { data: one.text, droppable: false },
-      );
+      frames.push(message.type === 'storage.rejected' ? refusal(one.text, message.opIds, frames) : frameOf(one.text));
       continue;
     }
     batch.push(one);
@@ -40,27 +38,34 @@ export function sdkFrames(told: readonly Telling[]): OutFrame[] {
   return frames;
 }
 
+type Marks = Partial<Omit<OutFrame, 'data'>>;
+
+/** All have all keys in one order: two objects spread into a third make it a hidden class of its own, and whoever reads it then searches for each key. */
+function frameOf(data: OutFrame['data'], { droppable = false, answers, refuses, restarts }: Marks = {}): OutFrame {
+  return { data, droppable, answers, refuses, restarts };
+}
+
 /** Who is told to take ops back has had them answered before, and then hears why. */
 function refusal(data: string, opIds: readonly string[], before: readonly OutFrame[]): OutFrame {
   const answered = new Set(before.flatMap(({ answers = [] }) => answers));
-  return { refuses: opIds.filter((opId) => !answered.has(opId)), data, droppable: false };
+  return frameOf(data, { refuses: opIds.filter((opId) => !answered.has(opId)) });
 }
 
 function batchFrame(batch: readonly Telling[]): OutFrame {
-  const data = `[${batch.map(({ text }) => text).join(',')}]`;
-  const frame = { data, droppable: batch.every(({ message }) => isDroppable(message)) };
-  const answers = answersIn(batch);
-  if (batch.at(-1)!.message.type === 'storage.state') return { ...frame, ...answers, restarts: true };
-  return answers === null ? frame : { ...answers, ...frame };
+  return frameOf(`[${batch.map(({ text }) => text).join(',')}]`, {
+    droppable: batch.every(({ message }) => isCursor(message)),
+    answers: answersIn(batch),
+    restarts: batch.at(-1)!.message.type === 'storage.state' ? true : undefined,
+  });
 }
 
 /** Ops come back to their sender with their ids, and so do refusals: the worker that has the socket keeps what is still to come. */
-function answersIn(batch: readonly Telling[]): Pick<OutFrame, 'answers'> | null {
+function answersIn(batch: readonly Telling[]): readonly string[] | undefined {
   let answers: string[] | null = null;
   for (const { to, message } of batch)
     if ('only' in to && message.type === 'storage.ops')
       for (const { opId } of message.ops) if (opId !== undefined) answers = withOneMore(answers, opId);
-  return answers === null ? null : { answers };
+  return answers ?? undefined;
 }
 
 /** y-websocket reads one message a frame; states of several people are one message. */
@@ -73,8 +78,8 @@ export function yjsFrames(told: readonly Telling[]): OutFrame[] {
       continue;
     }
     one.bytes ??= encodeForYjs(one.message);
-    if (one.bytes !== null) frames = withOneMore(frames, { data: one.bytes, droppable: false });
+    if (one.bytes !== null) frames = withOneMore(frames, frameOf(one.bytes));
   }
-  if (states !== null) frames = withOneMore(frames, { data: awarenessFrame(joinAwareness(states)), droppable: true });
+  if (states !== null) frames = withOneMore(frames, frameOf(awarenessFrame(joinAwareness(states)), { droppable: true }));
   return frames ?? [];
 }

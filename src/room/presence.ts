@@ -5,11 +5,12 @@ import type { JsonObject } from '../base/json.ts';
 import { FULL_ACCESS } from '../protocol/permissions.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { awarenessFromPresence, refreshAwareness } from './awareness.ts';
-import { addSession, checkPresenceSize, fullPresence, joined, sessionOf } from './roster.ts';
+import { addSession, checkPresenceSize, fullPresence, joined, presencesFor, sessionOf } from './roster.ts';
 import { removeSession } from './sessions.ts';
 import type { ActiveUser, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
 
 type PresencePatch = Extract<Command, { type: 'presence.patch' }>;
+type PresenceFetch = Extract<Command, { type: 'presence.fetch' }>;
 type Broadcast = Extract<Command, { type: 'event.broadcast' }>;
 type PresenceSet = Extract<Command, { type: 'presence.set' }>;
 
@@ -44,6 +45,11 @@ function presenceFor(
   for (const { id, actor } of room.sessions.values())
     if (actor === targetActor) return [fullPresence(session, { to: { only: id }, targetActor })];
   return [];
+}
+
+/** For an SDK client that was too slow for some patches: each of the others as they are now (reliability 2.f, socket send buffer). */
+export function decidePresenceFetch(room: RoomState, { from }: PresenceFetch): Effect[] {
+  return presencesFor(room, sessionOf(room, from), ['sdk', 'yjs', 'rest']);
 }
 
 export function decideBroadcast(room: RoomState, { from, event }: Broadcast): Effect[] {

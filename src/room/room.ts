@@ -11,7 +11,14 @@ import { requestOf } from './command-kinds.ts';
 import { decideCommentsTell } from './comments.ts';
 import { decideHistoryKeep, decideHistorySettle, emptyHistory } from './history.ts';
 import { decideOnce } from './once.ts';
-import { decideBroadcast, decidePresence, decidePresenceSet, decideTick, decideUsersList } from './presence.ts';
+import {
+  decideBroadcast,
+  decidePresence,
+  decidePresenceFetch,
+  decidePresenceSet,
+  decideTick,
+  decideUsersList,
+} from './presence.ts';
 import { RecentRequests } from './recent-requests.ts';
 import { decideSchemaAttach, decideSchemaDetach } from './schema/decide.ts';
 import { decideClose, decideDepart, decideJoin, decideLeave, decidePermit } from './sessions.ts';
@@ -73,6 +80,8 @@ function decideAnew(room: RoomState, command: Command, ctx: DecideContext): Effe
       return decidePermit(room, command);
     case 'presence.patch':
       return decidePresence(room, command, ctx);
+    case 'presence.fetch':
+      return decidePresenceFetch(room, command);
     case 'event.broadcast':
       return decideBroadcast(room, command);
     case 'storage.fetch':

@@ -7,7 +7,7 @@ import type { JsonObject } from '../base/json.ts';
 import { SmallSet } from '../base/small.ts';
 import { scopesOf } from '../protocol/permissions.ts';
 import type { RoomUser } from '../protocol/server-messages.ts';
-import type { DecideContext, Effect, Newcomer, RoomState, Session } from './shapes.ts';
+import type { DecideContext, Effect, Newcomer, RoomState, Session, SessionKind } from './shapes.ts';
 
 /** How many numbers are reserved at once when those of the claim are used up. */
 const NUMBERS_PER_RESERVATION = 1_000;
@@ -102,6 +102,16 @@ export function fullPresence(
 ): Effect {
   const data: JsonObject = session.presence ?? {};
   return { type: 'send', to, when: 'now', message: { type: 'presence', actor: session.actor, data, targetActor } };
+}
+
+/** For one session the presences of all others of these kinds who have one. */
+export function presencesFor(room: RoomState, to: Session, kinds: readonly SessionKind[]): Effect[] {
+  const effects: Effect[] = [];
+  for (const session of room.sessions.values()) {
+    if (session === to || session.presence === null || !kinds.includes(session.kind)) continue;
+    effects.push(fullPresence(session, { to: { only: to.id }, targetActor: to.actor }));
+  }
+  return effects;
 }
 
 /** @throws AppError PAYLOAD_TOO_LARGE: everybody in the room holds the presence of everybody. */

@@ -5,7 +5,7 @@ import type { JsonObject } from '../base/json.ts';
 import { SmallSet } from '../base/small.ts';
 import { allows, scopesOf } from '../protocol/permissions.ts';
 import { awarenessOfAll, forgetAwareness } from './awareness.ts';
-import { addSession, dropSession, fullPresence, joined, usersBut } from './roster.ts';
+import { addSession, dropSession, joined, presencesFor, usersBut } from './roster.ts';
 import type { Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
 import { noteDeparture } from './storage/text-departures.ts';
 import { askForYdoc } from './ydoc/decide.ts';
@@ -26,7 +26,8 @@ export function decideJoin(room: RoomState, { newcomer }: Join, ctx: DecideConte
   const session = addSession(room, newcomer, effects);
   if (session.kind === 'sdk') effects.push(roomStateFor(room, session));
   effects.push(joined(session));
-  if (session.kind === 'sdk') for (const effect of presencesFor(room, session)) effects.push(effect);
+  // SDK clients answer USER_JOINED with their presence themselves; for all others the server speaks (protocol 4.3)
+  if (session.kind === 'sdk') for (const effect of presencesFor(room, session, ['yjs', 'rest'])) effects.push(effect);
   if (session.kind === 'yjs') effects.push(...askForYdoc(room, session), ...awarenessOfAll(room, session.id));
   effects.push({ type: 'reply', value: { actor: session.actor }, when: 'now' });
   return effects;
@@ -91,14 +92,4 @@ export function decideClose({ code, facts }: Close): Effect[] {
     { type: 'reply', value: null, when: 'now' },
     { type: 'retire' },
   ];
-}
-
-/** SDK clients answer USER_JOINED with their presence themselves; for all others the server speaks (protocol 4.3). */
-function presencesFor(room: RoomState, newcomer: Session): Effect[] {
-  const effects: Effect[] = [];
-  for (const session of room.sessions.values()) {
-    if (session.kind === 'sdk' || session.presence === null) continue;
-    effects.push(fullPresence(session, { to: { only: newcomer.id }, targetActor: newcomer.actor }));
-  }
-  return effects;
 }

@@ -148,6 +148,7 @@ export type Command =
   | { readonly type: 'sessions.depart'; readonly workerName: string }
   | { readonly type: 'session.permit'; readonly sessionId: SessionId; readonly permissions: Permissions }
   | { readonly type: 'presence.patch'; readonly from: SessionId; readonly data: JsonObject; readonly targetActor: number | null }
+  | { readonly type: 'presence.fetch'; readonly from: SessionId }
   | ({ readonly type: 'event.broadcast'; readonly from: SessionId | null; readonly event: Json } & Repeated)
   | { readonly type: 'storage.fetch'; readonly from: SessionId }
   | {

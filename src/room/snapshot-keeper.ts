@@ -108,16 +108,16 @@ export class SnapshotKeeper implements Keeper {
     this.#deps.whenDurable({ release: save, refuse: done, bytes: bytes.length });
   }
 
-  async #save(snapshot: Omit<SnapshotSave, 'stream' | 'epoch'>): Promise<void> {
+  async #save({ bytes, version, mayWait = false }: Omit<SnapshotSave, 'stream' | 'epoch'>): Promise<void> {
     const { clock, snapshots, ground } = this.#deps;
     const { stream, epoch } = ground();
     this.#savedAtMs = clock.nowMs();
     this.#bytesSince = 0;
-    const outcome = await snapshots.save({ ...snapshot, stream, epoch });
+    const outcome = await snapshots.save({ stream, epoch, version, bytes, mayWait });
     this.#failures = 0;
     if (outcome === 'stale') return;
-    this.#savedVersion = snapshot.version;
-    this.#savedBytes = snapshot.bytes.length;
+    this.#savedVersion = version;
+    this.#savedBytes = bytes.length;
   }
 
   #encoded(): Uint8Array | null {

@@ -6,6 +6,7 @@ import { enter, listen, type Visitor } from '../support/e2e/sdk-client.ts';
 import { aServer, freshRoomId, isExternal } from '../support/e2e/server.ts';
 import { accessTokenFor } from '../support/e2e/tokens.ts';
 import { until } from '../support/e2e/until.ts';
+import { plainEditor } from '../support/e2e/yjs-clients.ts';
 
 const CONNECTIONS_PER_ROOM_MAX = 30;
 const server = await aServer({ CONNECTIONS_PER_ROOM_MAX: String(CONNECTIONS_PER_ROOM_MAX) });
@@ -155,6 +156,55 @@ describe('presence', () => {
       ['leave', 'bo'],
     ]);
   });
+});
+
+describe('a slow reader', () => {
+  const FILLER = 'x'.repeat(60_000);
+  /** 24 MB, more than the kernel and the server keep for one reader. */
+  const CURSORS = 400;
+
+  test.skipIf(isExternal)('[E2E check 11b] an SDK client that reads again knows what it had missed', async () => {
+    const roomId = freshRoomId('slow');
+    const al = await enterRaw(server, { roomId, userId: 'al' });
+    const bo = await enter(server, { roomId, userId: 'bo' });
+    al.send({ type: CODE.presence, targetActor: -1, data: { note: 'first', filler: '' } });
+    const seen = () => bo.room.getOthers()[0]?.presence;
+    await until('al is seen', () => seen()?.note === 'first');
+    bo.network.stopReading();
+    for (let cursor = 0; cursor < CURSORS; cursor += 1) al.send({ type: CODE.presence, data: { filler: FILLER } });
+    al.send({ type: CODE.presence, data: { note: 'last' } });
+    await al.roundTrip();
+    bo.network.readAgain();
+    await until('bo knows the last', () => seen()?.note === 'last');
+    expect(seen()).toEqual({ note: 'last', filler: FILLER });
+    const heard = bo.network.received.filter(({ type, data }) => type === CODE.presence && (data as any).filler === FILLER);
+    expect(heard.length).toBeLessThan(CURSORS); // else the test was none
+    expect(bo.network.closeCodes).toEqual([]);
+  });
+
+  test.skipIf(isExternal)('[E2E check 11b] so does a y-websocket client, before the states are renewed', async () => {
+    const roomId = freshRoomId('slow-yjs');
+    const al = await plainEditor(server, { roomId, userId: 'al' });
+    const bo = await plainEditor(server, { roomId, userId: 'bo' });
+    al.awareness.setLocalState({ note: 'first' });
+    const seen = () => bo.awareness.getStates().get(al.doc.clientID) as { note: string } | undefined;
+    await until('al is seen', () => seen()?.note === 'first');
+    bo.network.stopReading();
+    for (let cursor = 0; cursor < CURSORS; cursor += 1) al.awareness.setLocalState({ note: `at ${cursor}`, filler: FILLER });
+    al.awareness.setLocalState({ note: 'last' });
+    await until('the server has heard the last', () => lastNoteOver(roomId));
+    bo.network.readAgain();
+    await until('bo knows the last', () => seen()?.note === 'last', { timeoutMs: 10_000 }); // al renews its state after 15 s
+    expect(bo.network.closeCodes).toEqual([]);
+  });
+
+  /** Whether somebody who comes now is told of it. */
+  async function lastNoteOver(roomId: string): Promise<boolean> {
+    const client = await enterRaw(server, { roomId, userId: 'cy' });
+    const { data } = await client.take(CODE.presence);
+    client.leave();
+    return ((data as any).__yjs as { note: string }).note === 'last';
+  }
 });
 
 describe('events', () => {

@@ -3,6 +3,7 @@ import type { OutFrame } from '../../src/kernel/transport/send-budget.ts';
 import { encodeForSdk, encodeForYjs, isReadBy, type ServerMessage } from '../../src/protocol/server-messages.ts';
 import { encodeAwareness } from '../../src/protocol/yjs-frames.ts';
 import { Fanout } from '../../src/room/fanout.ts';
+import { sdkFrames, yjsFrames } from '../../src/room/frames.ts';
 import type { Hearer, Recipient } from '../../src/room/recipient.ts';
 import type { RoomState } from '../../src/room/shapes.ts';
 import { aRoom, id, join, newcomer, say } from '../support/a-room.ts';
@@ -108,17 +109,43 @@ test('[FO4] ROOM_STATE and rejections stand alone, in order; Storage ends its fr
   ]);
 });
 
-test('[FO5] only a frame of nothing but presence patches may be dropped', () => {
+const PATCH = { type: 'presence', actor: 1, data: {}, targetActor: null } as const;
+
+test('[FO20] frames of all kinds have the same keys in the same order', () => {
+  const frames = [
+    ...sdkFrames(
+      [
+        { type: 'storage.state', chunks: [] } as const,
+        { type: 'storage.rejected', opIds: ['1:3'], reason: '' } as const,
+        { type: 'event', actor: 1, event: null } as const,
+        PATCH,
+      ].map((message) => ({ to: { only: id('ann') }, message, text: null, bytes: null })),
+    ),
+    ...yjsFrames([
+      { to: { allBut: null }, message: { type: 'awareness', update: encodeAwareness([]) }, text: null, bytes: null },
+    ]),
+  ];
+  expect(frames.length).toBeGreaterThan(3);
+  expect(new Set(frames.map((frame) => Object.keys(frame).join())).size).toBe(1);
+});
+
+test('[FO5] only a frame of nothing but what people do at the moment may be dropped', () => {
   const room = aRoom('ann');
   const { fanout, clock, delivered } = fanoutOf(room);
-  const patch = { type: 'presence', actor: 1, data: {}, targetActor: null } as const;
-  fanout.send({ allBut: null }, patch, 9);
-  clock.turn();
-  clock.advance(5);
-  fanout.send({ allBut: null }, patch, 9);
-  fanout.send({ allBut: null }, { ...patch, targetActor: -1 }, 9);
-  clock.turn();
-  expect(delivered.map(({ frames }) => frames.map(({ droppable }) => droppable))).toEqual([[true], [false]]);
+  const leave = (): void => {
+    clock.turn();
+    clock.advance(5);
+  };
+  fanout.send({ allBut: null }, PATCH, 9);
+  fanout.send({ allBut: null }, { ...PATCH, targetActor: -1 }, 9); // all of one who came back
+  leave();
+  fanout.send({ allBut: null }, PATCH, 9);
+  fanout.send({ only: id('ann') }, { ...PATCH, targetActor: 1 }, 9); // for a newcomer, who is told once
+  leave();
+  fanout.send({ allBut: null }, PATCH, 9);
+  fanout.send({ allBut: null }, { type: 'event', actor: 1, event: null }, 9);
+  leave();
+  expect(delivered.map(({ frames }) => frames.map(({ droppable }) => droppable))).toEqual([[true], [false], [false]]);
 });
 
 test('[FO6] Yjs clients get one frame a message, and nothing of what only the SDK understands', () => {

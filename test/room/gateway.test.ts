@@ -196,6 +196,31 @@ test('[GW3] who pings and never reads is closed as a slow reader', async () => {
   expect(socket.closes).toEqual([1013]);
 });
 
+test('[GW11] who missed cursors asks its room where all others are once it has caught up, in the language of its client', async () => {
+  const { gateway, open, doors, asked, told } = aGateway();
+  for (const [path, type] of [
+    ['/v8', 'presence.fetch'],
+    ['/yjs/room', 'awareness.fetch'],
+  ]) {
+    const socket = open(path);
+    doors.at(-1)!.admit();
+    await settled();
+    const { command, answer } = asked.at(-1)!;
+    answer({ actor: 1 });
+    await settled();
+    const { id } = (command as Extract<Command, { type: 'session.join' }>).newcomer;
+    told.length = 0;
+    socket.wire.bufferedBytes = 1_001;
+    gateway.deliver([recipientOf(id)], [{ data: 'cursor', droppable: true }]);
+    socket.handler.drained();
+    expect([socket.sent, told]).toEqual([[], []]);
+    socket.wire.bufferedBytes = 0;
+    socket.handler.drained();
+    socket.handler.drained();
+    expect(told).toEqual([{ type, from: id }]);
+  }
+});
+
 test('[GW4] nothing of a frame reaches the room once the connection is closed in the middle of it', async () => {
   const { enter, told, gateway } = aGateway();
   const socket = await enter();

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { encodeAwareness } from '../../src/protocol/yjs-frames.ts';
 import { heedsTime } from '../../src/room/presence.ts';
 import { aRoom, id, join, LIMITS, messages, newcomer, presence, say } from '../support/a-room.ts';
 
@@ -110,4 +111,26 @@ test('[PR11] time is heeded where it changes something: presences that end, curs
   expect(heedsTime(other)).toBe(true);
   say(other, { type: 'clock.tick' }, 2_000);
   expect(heedsTime(other)).toBe(false);
+});
+
+test('[PR12] who was too slow for cursors is told of all others who have a presence, each as they are now', () => {
+  const room = aRoom('ann', 'bob', newcomer('cat', { kind: 'yjs' }), 'dan');
+  presence(room, 'ann', { x: 1, y: 1 }, -1);
+  presence(room, 'ann', { y: 2 });
+  presence(room, 'dan', { own: true }, -1);
+  say(room, set, 1_000);
+  const state = encodeAwareness([{ clientId: 7, clock: 1, state: { cursor: 3 } }]);
+  say(room, { type: 'awareness.change', from: id('cat'), update: state });
+  expect(say(room, { type: 'presence.fetch', from: id('dan') })).toEqual(
+    [
+      { actor: 1, data: { x: 1, y: 2 } },
+      { actor: 3, data: { __yjs_clientid: 7, __yjs: { cursor: 3 } } },
+      { actor: 5, data: { x: 1 } },
+    ].map(({ actor, data }) => ({
+      type: 'send',
+      to: { only: 'dan' },
+      when: 'now',
+      message: { type: 'presence', actor, data, targetActor: 4 },
+    })),
+  );
 });

@@ -1,5 +1,5 @@
 /**
- * How much may wait for one slow reader: beyond a soft bound it misses what a later frame makes up for, beyond a hard one it has to go.
+ * How much may wait for one slow reader: beyond a soft bound it misses what it can be told anew once it reads again, beyond a hard one it has to go.
  *
  * Frames are opaque. A reader that lost one it cannot miss would be wrong for ever, so such a one is never dropped: the socket is closed,
  * and the client starts from a fresh state (reliability 2.f).
@@ -8,37 +8,52 @@ import type { Socket } from './server.ts';
 
 export interface OutFrame {
   readonly data: string | Uint8Array;
-  /** Whether a slow reader may miss it. */
+  /** Whether a slow reader may miss it, as it is told the latest once it has caught up. */
   readonly droppable: boolean;
-  /** Of droppable frames with the same name a slow reader gets the newest, once it has caught up; without a name it gets none. */
-  readonly latestOf?: string;
   /** What its reader asked under these ids is answered by it; for the worker that has the socket. */
-  readonly answers?: readonly string[];
+  readonly answers?: readonly string[] | undefined;
   /** The same of what is refused. */
-  readonly refuses?: readonly string[];
+  readonly refuses?: readonly string[] | undefined;
   /** Its reader begins anew with it, and says again what was not answered; for the worker that has the socket. */
-  readonly restarts?: true;
+  readonly restarts?: true | undefined;
 }
 
-/** exceeded: the last frames were not sent, and the caller must close the socket (SLOW_CONSUMER). thinned: some were dropped or put off. */
+/** exceeded: the last frames were not sent, and the caller must close the socket (SLOW_CONSUMER). thinned: some were dropped. */
 export type SendVerdict = 'sent' | 'thinned' | 'exceeded';
 
-/** Newest frames kept for one reader; of more names than this the oldest is forgotten. */
-const PUT_OFF_MAX = 1_000;
+/** A document is no sign of a slow reader: a frame longer than the bound passes, and what follows it has the usual room behind it. */
+class Bound {
+  readonly #bytesMax: number;
+  /** Length of the longest such frame that may still be on its way. */
+  #longestBytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  isExceededBy(waitingBytes: number): boolean {
+    if (waitingBytes <= this.#bytesMax) this.#longestBytes = 0;
+    return waitingBytes > this.#bytesMax + this.#longestBytes;
+  }
+
+  sent(bytes: number): void {
+    if (bytes > this.#bytesMax) this.#longestBytes = Math.max(this.#longestBytes, bytes);
+  }
+}
 
 export class SendBudget {
   readonly #socket: Socket;
-  readonly #softBytesMax: number;
-  readonly #hardBytesMax: number;
-  /** Null until one is put off. */
-  #putOff: Map<string, OutFrame> | null = null;
-  /** Length of the longest frame that may still be on its way, if that alone is above the hard bound: a document is no sign of a slow reader. */
-  #allowanceBytes = 0;
+  readonly #soft: Bound;
+  readonly #hard: Bound;
+  readonly #caughtUpBytes: number;
+  /** The reader missed something that it has not been told anew. */
+  #isThinned = false;
 
   constructor({ socket, softBytesMax, hardBytesMax }: { socket: Socket; softBytesMax: number; hardBytesMax: number }) {
     this.#socket = socket;
-    this.#softBytesMax = softBytesMax;
-    this.#hardBytesMax = hardBytesMax;
+    this.#soft = new Bound(softBytesMax);
+    this.#hard = new Bound(hardBytesMax);
+    this.#caughtUpBytes = softBytesMax / 2;
   }
 
   send(frames: readonly OutFrame[]): SendVerdict {
@@ -54,39 +69,26 @@ export class SendBudget {
     return verdict;
   }
 
-  /** Sends what was put off, as far as it fits; call it when the socket has drained. */
-  drained(): void {
-    const putOff = this.#putOff;
-    if (putOff === null) return;
-    for (const [name, frame] of putOff) {
-      if (this.#socket.bufferedBytes() > this.#softBytesMax) return;
-      putOff.delete(name);
-      this.#socket.send(frame.data);
-    }
+  /** Whether a reader that missed something reads again, and has room for the latest of it. Says so once. */
+  caughtUp(): boolean {
+    if (!this.#isThinned || this.#socket.bufferedBytes() > this.#caughtUpBytes) return false;
+    this.#isThinned = false;
+    return true;
   }
 
-  #sendOne(frame: OutFrame): SendVerdict {
+  #sendOne({ data, droppable }: OutFrame): SendVerdict {
     const waitingBytes = this.#socket.bufferedBytes();
-    if (waitingBytes > this.#softBytesMax && frame.droppable) {
-      this.#keepLatest(frame);
+    const isOverHard = this.#hard.isExceededBy(waitingBytes);
+    if (droppable && (isOverHard || this.#soft.isExceededBy(waitingBytes))) {
+      this.#isThinned = true;
       return 'thinned';
     }
-    if (waitingBytes <= this.#hardBytesMax) this.#allowanceBytes = 0;
-    else if (waitingBytes > this.#hardBytesMax + this.#allowanceBytes) return 'exceeded';
-    if (frame.latestOf !== undefined) this.#putOff?.delete(frame.latestOf); // an older one must not come after it
-    this.#socket.send(frame.data);
-    const bytesMost = mostBytesOf(frame.data);
-    if (bytesMost > this.#hardBytesMax) this.#allowanceBytes = Math.max(this.#allowanceBytes, bytesMost);
+    if (isOverHard) return 'exceeded';
+    this.#socket.send(data);
+    const bytesMost = mostBytesOf(data);
+    this.#soft.sent(bytesMost);
+    this.#hard.sent(bytesMost);
     return 'sent';
-  }
-
-  #keepLatest(frame: OutFrame): void {
-    if (frame.latestOf === undefined) return;
-    this.#putOff ??= new Map();
-    this.#putOff.set(frame.latestOf, frame);
-    if (this.#putOff.size <= PUT_OFF_MAX) return;
-    const [oldest] = this.#putOff.keys();
-    this.#putOff.delete(oldest!);
   }
 }
 

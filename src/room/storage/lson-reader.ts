@@ -93,13 +93,13 @@ function readMembers(node: JsonObject, kind: 'LiveObject' | 'LiveMap', at: Readi
   const pointer = member(at.pointer, 'data');
   const data = node.data!;
   if (!isJsonObject(data)) throw valueAtKey(pointer, 'must be an object');
-  return readEntries(data, { ...at, pointer }, kind);
+  return readEntries(data, { pointer, depth: at.depth, plain: at.plain }, kind);
 }
 
 function readEntries(data: JsonObject, at: Reading, kind: 'LiveObject' | 'LiveMap'): Member[] {
   const members = Object.entries(data).map(([key, value]): Member => {
     if (isForbiddenKey(key)) throw valueAtKey(at.pointer, `has the key "${key}", which is not allowed`);
-    return [key, read(value, { ...at, pointer: member(at.pointer, key), depth: at.depth + 1 })];
+    return [key, read(value, within(at, key))];
   });
   // The plain members of an object are one value, and bounded as one.
   if (kind === 'LiveObject') refuse(at.pointer, valueProblem(plainMembers(members)));
@@ -107,7 +107,7 @@ function readEntries(data: JsonObject, at: Reading, kind: 'LiveObject' | 'LiveMa
 }
 
 function readItems(items: readonly Json[], at: Reading): Draft[] {
-  return items.map((item, index) => read(item, { ...at, pointer: member(at.pointer, index), depth: at.depth + 1 }));
+  return items.map((item, index) => read(item, within(at, index)));
 }
 
 /** @throws AppError UNPROCESSABLE_ENTITY */
@@ -170,6 +170,11 @@ function hiddenNode(value: Json): ValueProblem | null {
 
 function refuse(pointer: string, problem: ValueProblem | null): void {
   if (problem !== null) throw valueAtKey(pointer + problem.pointer, problem.reason);
+}
+
+/** Written out: of a copy by spread V8 searches for each key that is replaced, and there are as many of these as values. */
+function within({ pointer, depth, plain }: Reading, key: string | number): Reading {
+  return { pointer: member(pointer, key), depth: depth + 1, plain };
 }
 
 function member(pointer: string, key: string | number): string {

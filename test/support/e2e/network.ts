@@ -66,6 +66,15 @@ export class Network {
     this.#state = 'mute';
   }
 
+  /** Takes nothing from the network until `readAgain`: what the server says meanwhile waits on the way, or with it. */
+  stopReading(): void {
+    for (const socket of this.#open) socket.pause();
+  }
+
+  readAgain(): void {
+    for (const socket of this.#open) socket.resume();
+  }
+
   /** Lets new sockets through again. Drops a deaf or mute socket: what it missed is lost. */
   mend(): void {
     if (this.#state === 'deaf' || this.#state === 'mute') for (const socket of this.#open) socket.terminate();
