@@ -32,7 +32,8 @@ export function refuse(res: UwsResponse, status: number): void {
 
 /** Serves one request. Never throws: uWS would take the process down. */
 export function serveExchange(res: UwsResponse, req: UwsRequest, options: ExchangeOptions): void {
-  const head = { method: req.getCaseSensitiveMethod(), ...headOf(req) };
+  const { path, query, headers } = headOf(req);
+  const head = { method: req.getCaseSensitiveMethod(), path, query, headers };
   if (!isWellFormed(head)) {
     refuse(res, 400);
     return;

@@ -73,11 +73,11 @@ export const initializeStorageRoute = route({
   reply: bytes('application/json; charset=utf-8'),
   refuses: ['ROOM_NOT_FOUND', 'CANNOT_UPDATE_EXISTING_STORAGE'],
   mustTake: mustTakeChanges,
-  async handle({ params, body, once }, { rooms, typeKey, ...deps }) {
+  async handle({ params, body, once }, { rooms, typeKey, findMissingFiles }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const root = body as unknown as JsonObject;
     readDocument(root); // a document that is none is refused before anybody asks for the room (supplement 7)
-    const missing = await missingIn(filesInDocument(root), roomId, deps);
+    const missing = await missingIn(filesInDocument(root), roomId, findMissingFiles);
     if (missing !== null) throw valueAtKey(missing.pointer, NOT_UPLOADED);
     return utf8(await rooms.ask(roomId, { type: 'storage.initialize', root, typeKey, ...once }));
   },
@@ -110,10 +110,10 @@ export const patchStorageRoute = route({
   reply: empty(200),
   refuses: ['ROOM_NOT_FOUND', 'INVALID_STORAGE_MUTATION_REQUEST'],
   mustTake: mustTakeChanges,
-  async handle({ params, body, once }, { rooms, ...deps }) {
+  async handle({ params, body, once }, { rooms, findMissingFiles }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const operations = checkPatch(body);
-    const missing = await missingIn(filesInDocument(operations as unknown as Json), roomId, deps);
+    const missing = await missingIn(filesInDocument(operations as unknown as Json), roomId, findMissingFiles);
     if (missing !== null) throw refusedPatch(operations, missing);
     await rooms.ask(roomId, { type: 'storage.patch', operations, ...once });
   },
@@ -150,10 +150,10 @@ export const sendMessageRoute = route({
   reply: MessagesReply,
   refuses: ['ROOM_NOT_FOUND', 'INVALID_STORAGE_MUTATION_REQUEST'],
   mustTake: mustTakeChanges,
-  async handle({ params, body, once }, { rooms, ...deps }) {
+  async handle({ params, body, once }, { rooms, findMissingFiles }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const ops = opsOf(body.messages.flatMap((message) => message.ops)); // in one command: all in one decision, in one journal record
-    const missing = await missingIn(filesInOps(ops), roomId, deps);
+    const missing = await missingIn(filesInOps(ops), roomId, findMissingFiles);
     if (missing !== null) throw valueAtKey(`messages${missing.pointer}`, NOT_UPLOADED);
     const reply = (await rooms.ask(roomId, { type: 'storage.send', ops, ...once })) as { ops: Op[] };
     return { messages: reply.ops.length === 0 ? [] : [{ type: UPDATE_STORAGE, ops: reply.ops }] };
@@ -181,7 +181,7 @@ const NOT_UPLOADED = 'names a file that was not uploaded to this room';
 async function missingIn(
   references: readonly FileReference[],
   roomId: RoomId,
-  { findMissingFiles }: Pick<StorageDeps, 'findMissingFiles'>,
+  findMissingFiles: StorageDeps['findMissingFiles'],
 ): Promise<FileReference | null> {
   const fileIds = references.map(({ fileId }) => fileId).filter((fileId) => FILE_ID.test(fileId));
   if (fileIds.length === 0) return null;

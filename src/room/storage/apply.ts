@@ -131,6 +131,7 @@ function reject(applied: Applied, { type, opId }: Op, { reason, takeBack }: Reje
 }
 
 function withoutOpId(op: Op): Op {
+  if (op.opId === undefined) return op;
   const { opId, ...rest } = op;
   return rest as Op;
 }
