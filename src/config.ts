@@ -91,7 +91,7 @@ export const SETTINGS = {
   PUBLIC_KEY: Type.Optional(
     text('Key for browsers, pk_…; it opens rooms whose default access is open.', { pattern: '^pk_[\\w-]{8,128}$' }),
   ),
-  PROJECT_ID: text('Name of this installation in tokens and webhooks.', { default: 'atrium', pattern: '^[\\w-]{1,64}$' }),
+  PROJECT_ID: text('Name of this installation in webhooks.', { default: 'atrium', pattern: '^[\\w-]{1,64}$' }),
   STORAGE_TYPE_KEY: Type.Union([Type.Literal('serviceType'), Type.Literal('liveblocksType')], {
     default: 'serviceType',
     description:

@@ -50,13 +50,13 @@ const CHECKS = new Map(Object.entries(SHAPES).map(([code, shape]) => [Number(cod
 
 /**
  * The messages of one text frame: an array of objects, or one object.
- * @throws AppError FRAME_INVALID naming the message and the reason; then none of the frame counts.
+ * @throws AppError FRAME_INVALID naming the message and the reason, or TOO_MANY_MESSAGES: an SDK client that was offline sends a message for each change of a
+ *   Yjs document, all in one frame, and has to come back for them to be asked for. None of the frame counts then.
  */
 export function decodeSdkFrame(text: string): ClientMessage[] {
   const frame = parseBoundedJson(text);
   const parts = Array.isArray(frame) ? frame : [frame];
-  if (parts.length > MESSAGES_PER_FRAME_MAX)
-    throw new AppError('FRAME_INVALID', { reason: `more than ${MESSAGES_PER_FRAME_MAX} messages in one frame` });
+  if (parts.length > MESSAGES_PER_FRAME_MAX) throw new AppError('TOO_MANY_MESSAGES', { perSecondMax: MESSAGES_PER_FRAME_MAX });
   const messages: ClientMessage[] = [];
   for (const part of parts) {
     if (!isJsonObject(part) || typeof part.type !== 'number')

@@ -1,10 +1,16 @@
 /** Cursors of lists, and the times by which clients ask what has changed. It knows no list. */
 import { valueAtKey } from '../base/errors.ts';
+import { sha256Hex } from '../base/sha256.ts';
 
 /** Where a page ended: the time of its last item, and the item's number, which tells two of one millisecond apart. */
 export interface Position {
   readonly atMs: number;
   readonly pk: number;
+}
+
+/** Names a list by what it was asked for, too: to a cursor that of another user, or with another filter, is another list (supplement 4.4 row 14). */
+export function listAsked(name: string, by: readonly (string | null | undefined)[]): string {
+  return `${name}-${sha256Hex(Buffer.from(JSON.stringify(by))).slice(0, 16)}`;
 }
 
 /** @param list names the list, so that no cursor is used on another */

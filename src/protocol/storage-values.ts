@@ -26,15 +26,20 @@ export function valueProblem(value: Json): ValueProblem | null {
   return measure(value, 1, { keys: 0, characters: 0 });
 }
 
-/** Text and the attributes of each run count apart: a long text may have more attributed runs than a value may have keys. */
+/** Keys of the attributes of each run count apart: a long text may have more attributed runs than a value may have keys. */
 export function textDataProblem(data: LiveTextData): ValueProblem | null {
-  let characters = 0;
-  for (const [at, [text, attributes]] of data.entries()) {
-    characters += text.length;
+  for (const [at, [, attributes]] of data.entries()) {
     const problem = attributes === undefined ? null : valueProblem(attributes);
     if (problem !== null) return inside(`/${at}/1`, problem);
   }
-  return characters > VALUE_CHARACTERS_MAX ? { pointer: '', reason: TOO_LONG } : null;
+  return textCharacters(data) > VALUE_CHARACTERS_MAX ? { pointer: '', reason: TOO_LONG } : null;
+}
+
+/** Size of a text with the attributes of its runs (supplement 2.1, limits: LiveText). */
+export function textCharacters(data: LiveTextData): number {
+  let characters = 0;
+  for (const [text, attributes] of data) characters += text.length + (attributes === undefined ? 0 : charactersOf(attributes));
+  return characters;
 }
 
 /** The same problem, seen from the value around. */

@@ -23,7 +23,7 @@ export class Told {
   note(command: Command): void {
     switch (command.type) {
       case 'presence.patch':
-        this.#presence = command.targetActor === null ? { ...this.#presence, ...command.data } : command.data;
+        this.#notePresence(command);
         break;
       case 'storage.fetch':
         this.#followsStorage = true;
@@ -46,6 +46,12 @@ export class Told {
     if (this.#followsStorage) commands.push({ type: 'storage.fetch', from });
     for (const [guid, vector] of this.#ydocs) commands.push({ type: 'ydoc.fetch', from, guid, vector });
     return commands;
+  }
+
+  /** A copy for one newcomer may be older than what was said before it (`presenceFor` in `presence.ts`). */
+  #notePresence({ data, targetActor }: Extract<Command, { type: 'presence.patch' }>): void {
+    if (targetActor === ALL_OTHERS) this.#presence = data;
+    else this.#presence = targetActor === null ? { ...this.#presence, ...data } : { ...data, ...this.#presence };
   }
 
   /** y-websocket clients also repeat the states of others: the first that comes alone is the client's own, and stays it. */

@@ -201,7 +201,8 @@ describe('threads', () => {
       updatedAt: '2100-01-02T03:04:05.000Z',
     });
     expect((await change({ metadata: { d: 3 }, createdAt: TIME })).status).toBe(200);
-    expectMalformed(await change({ metadata: {}, createdAt: TIME, updatedAt: TIME }), "'createdAt' is another name of updatedAt");
+    expect((await change({ metadata: {}, createdAt: TIME, updatedAt: '2100-02-03T04:05:06Z' })).status).toBe(200);
+    expect((await call(`GET ${thread}`)).json).toMatchObject({ updatedAt: '2100-02-03T04:05:06.000Z' });
     expectMalformed(await change({ metadata: { a: [] } }), "'metadata.a' must be");
     expectMalformed(await change({ metadata: {}, updatedAt: 'x' }), "'updatedAt' must be a date-time");
     expectMalformed(await change({}), "Missing key 'metadata'");

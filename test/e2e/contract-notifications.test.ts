@@ -130,6 +130,15 @@ describe('inbox notifications', () => {
     for (const limit of ['0', '51', 'abc', '1.5', '']) expectMalformed(await inbox(userId, `?limit=${limit}`), "'limit'");
     for (const cursor of ['x', '', Buffer.from('["groups",1,1]').toString('base64url')])
       expectMalformed(await inbox(userId, `?startingAfter=${cursor}`), "'startingAfter' is not a cursor of this list");
+    for (const [user, more] of [
+      [aUser(), ''],
+      [userId, '&query=unread:true'],
+      [userId, '&organizationId=acme'],
+    ] as const)
+      expectMalformed(
+        await inbox(user, `?startingAfter=${first.nextCursor}${more}`),
+        "'startingAfter' is not a cursor of this list",
+      );
     await call(`POST /inbox-notifications/${made[0].id}/read`);
     const unread = async (query: string) =>
       (await inbox(userId, `?query=${encodeURIComponent(query)}`)).json.data.map(({ id }: any) => id);

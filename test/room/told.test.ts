@@ -24,6 +24,15 @@ test('[RJ1] a session that joins anew says who it is and asks for what it follow
   ]);
 });
 
+test('[RJ1] a copy of its presence for one newcomer is older than what was said before it', () => {
+  const told = new Told();
+  told.note({ type: 'presence.patch', from: old, data: { selected: 'new' }, targetActor: null });
+  told.note({ type: 'presence.patch', from: old, data: { selected: 'old', name: 'ann' }, targetActor: 7 });
+  expect(told.again(now)).toEqual([
+    { type: 'presence.patch', from: now, data: { selected: 'new', name: 'ann' }, targetActor: -1 },
+  ]);
+});
+
 test('[RJ2] of awareness, the newest state of the client itself is told again, not what it echoed', () => {
   const told = new Told();
   const state = (clientId: number, clock: number) => encodeAwareness([{ clientId, clock, state: { at: clock } }]);

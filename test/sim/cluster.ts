@@ -5,7 +5,7 @@
  */
 import type { MemoryBus } from '../../src/adapters/memory-bus.ts';
 import { MemoryDirectory } from '../../src/adapters/memory-directory.ts';
-import { pack, unpack } from '../../src/base/binary.ts';
+import { packMessage, unpackMessage } from '../../src/base/binary.ts';
 import type { WorkerAddress } from '../../src/base/ids.ts';
 import type { Bus, BusHandler, Message } from '../../src/kernel/cluster/bus.ts';
 import type { Directory, Location, WorkerEntry } from '../../src/kernel/cluster/directory.ts';
@@ -54,7 +54,7 @@ export class ProcessBus implements Bus {
 }
 
 function copyOf(value: unknown): unknown {
-  return unpack(pack(value ?? null));
+  return unpackMessage(packMessage(value ?? null).slice());
 }
 
 /** What stands in for Redis: one for all workers. */

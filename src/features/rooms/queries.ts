@@ -136,17 +136,18 @@ export async function upsertRoom(
   {
     id,
     nowIso,
-    fields,
+    fieldsIfNew,
     change,
   }: {
     id: RoomId;
     nowIso: string;
-    fields: NewRoomFields | null;
+    fieldsIfNew: () => NewRoomFields | null;
     change: (room: RoomRow) => RoomFields;
   },
 ): Promise<RoomRow> {
   const changed = await changeRoom(db, id, change);
   if (changed !== null) return changed;
+  const fields = fieldsIfNew();
   if (fields === null) throw missingKey('defaultAccesses'); // supplement 7, row 43
   return db.transaction(async (tx) => {
     const { room, isNew } = await findOrCreateRoom(tx, { id, nowIso, ...fields });

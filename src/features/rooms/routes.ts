@@ -22,6 +22,7 @@ import {
 } from './queries.ts';
 import {
   checkUpdate,
+  checkUpsert,
   cursorAfter,
   fieldsAfter,
   fieldsOfNew,
@@ -204,12 +205,12 @@ export const upsertRoomRoute = route({
   reply: RoomReply,
   async handle({ params, body, afterCommit }, { db, nowMs, outbox, accessesChanged, roomChanged }) {
     const id = checkRoomId(params.roomId, 'roomId');
-    const fields = newRoomOfUpsert(body);
+    checkUpsert(body);
     const nowIso = isoFromMs(nowMs());
     const room = await upsertRoom(db, {
       id,
       nowIso,
-      fields,
+      fieldsIfNew: () => newRoomOfUpsert(body),
       change: (before) => fieldsAfter(before, body.update, 'update.'),
     });
     afterCommit(() => outbox.nudge());

@@ -69,14 +69,23 @@ export function fieldsAfter(room: RoomFields, update: RoomUpdate, within = ''): 
 }
 
 /**
- * The room an upsert makes when there is none: `create`, and `update` on top of it (supplement 1.2). Checks both even when the room exists.
- * Null when neither gives default accesses, which then only an existing room has.
+ * The room an upsert makes when there is none: `create`, and `update` on top of it (supplement 1.2). Null when neither gives default accesses, which
+ * then only an existing room has.
  */
 export function newRoomOfUpsert({ update, create }: RoomUpsert): NewRoomFields | null {
-  const defaultAccesses = create?.defaultAccesses ?? update.defaultAccesses ?? null;
-  const room = fieldsOfNew({ ...create, defaultAccesses: create?.defaultAccesses ?? [] }, 'create.');
-  const fields = { ...room, ...fieldsAfter(room, update, 'update.') };
-  return defaultAccesses === null ? null : fields;
+  if ((create?.defaultAccesses ?? update.defaultAccesses ?? null) === null) return null;
+  const room = created(create);
+  return { ...room, ...fieldsAfter(room, update, 'update.') };
+}
+
+/** Refuses what no room could take in either part. What both come to together counts only where there is no room yet. */
+export function checkUpsert({ update, create }: RoomUpsert): void {
+  created(create);
+  fieldsAfter(BLANK, update, 'update.');
+}
+
+function created(create: RoomUpsert['create']): NewRoomFields {
+  return fieldsOfNew({ ...create, defaultAccesses: create?.defaultAccesses ?? [] }, 'create.');
 }
 
 /** Refuses what no room could take, before anybody looks for the room: of two errors the caller hears of the body first (supplement 7). */

@@ -3,7 +3,7 @@
  * they were applied. What a client typed behind an edit whose answer it missed comes under the same op id, and is not lost.
  */
 import { CRDT, type LiveTextData, type TextOperation, type UpdateTextOp } from '../../protocol/storage-ops.ts';
-import { VALUE_CHARACTERS_MAX } from '../../protocol/storage-values.ts';
+import { textCharacters, VALUE_CHARACTERS_MAX } from '../../protocol/storage-values.ts';
 import { jsonEquals } from './json-equals.ts';
 import type { TextNode } from './nodes.ts';
 import { editText, textLength } from './text.ts';
@@ -55,14 +55,24 @@ function applyMoved(storage: Storage, text: TextNode, op: UpdateTextOp, moved: r
   if (moved === null || !isAffordable(moved, text.data))
     return rejected('The edit is too large to be merged with what came before it');
   const { data, operations } = editText(text.data, moved);
-  if (textLength(data) > VALUE_CHARACTERS_MAX)
-    return rejected(`A text may not be longer than ${VALUE_CHARACTERS_MAX} characters`);
+  if (isTooLong(data, { before: text.data, operations }))
+    return rejected(`A text may not be longer than ${VALUE_CHARACTERS_MAX} characters, with the attributes of its runs`);
   const applied: UpdateTextOp = { ...op, version: text.version + 1, ops: [...operations] };
   const journal: JournaledUpdate = jsonEquals(op.ops, applied.ops) ? applied : { ...applied, sent: op.ops };
   storage.departures.edits += 1;
   const { edits: edit } = storage.departures;
   updateText(storage, text, { opId: op.opId, baseVersion: op.baseVersion, operations, sent: journal.sent, data, edit });
   return { is: 'applied', op: applied, journal };
+}
+
+/** Attributes are measured when an edit may have added some, its own or those of a run that it cut: most edits are typing within a run. */
+function isTooLong(
+  data: LiveTextData,
+  { before, operations }: { readonly before: LiveTextData; readonly operations: readonly TextOperation[] },
+): boolean {
+  if (textLength(data) > VALUE_CHARACTERS_MAX) return true;
+  const isStyled = data.length > before.length || operations.some((one) => one.type !== 'delete' && one.attributes !== undefined);
+  return isStyled && textCharacters(data) > VALUE_CHARACTERS_MAX;
 }
 
 /** Applies an update as it was journaled: moved over others already. */

@@ -131,7 +131,7 @@ describe('one room', () => {
       upsertRoom(db, {
         id: r('up'),
         nowIso: isoAt(0),
-        fields: given === null ? null : { organizationId: 'acme', ...given },
+        fieldsIfNew: () => (given === null ? null : { organizationId: 'acme', ...given }),
         change: (room) => ({ ...room, metadata: { ...room.metadata, changed: 'yes' } }),
       });
     expect(await refusal(upsert(null))).toBe("UNPROCESSABLE_ENTITY Missing key 'defaultAccesses'.");
@@ -146,7 +146,7 @@ describe('one room', () => {
         return upsertRoom(db, {
           id: r('up10'),
           nowIso: isoAt(0),
-          fields: { organizationId: 'default', ...change({ ...fields, metadata: {} }) },
+          fieldsIfNew: () => ({ organizationId: 'default', ...change({ ...fields, metadata: {} }) }),
           change,
         });
       }),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
 import {
+  checkUpsert,
   cursorAfter,
   fieldsAfter,
   fieldsOfNew,
@@ -175,19 +176,25 @@ describe('an upsert', () => {
   test('[RM24] checks both parts though the room may exist, and says in which the fault is', () => {
     const long = { a: 'v'.repeat(257) };
     const create = { defaultAccesses: [] };
-    expect(refusal(() => newRoomOfUpsert({ update: { metadata: long } }))).toContain("'update.metadata.a'");
-    expect(refusal(() => newRoomOfUpsert({ update: {}, create: { ...create, metadata: long } }))).toContain(
-      "'create.metadata.a'",
-    );
+    expect(refusal(() => checkUpsert({ update: { metadata: long } }))).toContain("'update.metadata.a'");
+    expect(refusal(() => checkUpsert({ update: {}, create: { ...create, metadata: long } }))).toContain("'create.metadata.a'");
     for (const key of ['defaultAccesses', 'usersAccesses', 'groupsAccesses']) {
       const wrong = { [key]: key === 'defaultAccesses' ? ['x'] : { u: ['x'] } };
       const shown = key === 'defaultAccesses' ? key : `${key}.u`;
-      expect(refusal(() => newRoomOfUpsert({ update: wrong, create }))).toContain(`'update.${shown}'`);
-      expect(refusal(() => newRoomOfUpsert({ update: {}, create: { ...create, ...wrong } }))).toContain(`'create.${shown}'`);
+      expect(refusal(() => checkUpsert({ update: wrong, create }))).toContain(`'update.${shown}'`);
+      expect(refusal(() => checkUpsert({ update: {}, create: { ...create, ...wrong } }))).toContain(`'create.${shown}'`);
     }
-    expect(refusal(() => newRoomOfUpsert({ update: {}, create: { ...create, organizationId: '' } }))).toContain(
+    expect(refusal(() => checkUpsert({ update: {}, create: { ...create, organizationId: '' } }))).toContain(
       "'create.organizationId'",
     );
+  });
+
+  test('[RM24] what both parts come to together counts only where there is no room yet', () => {
+    const entries = (name: string, count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`${name}${n}`, 'v']));
+    const upsert = { create: { defaultAccesses: [], metadata: entries('a', 50) }, update: { metadata: entries('b', 1) } };
+    expect(() => checkUpsert(upsert)).not.toThrow();
+    expect(refusal(() => newRoomOfUpsert(upsert))).toContain("'update.metadata' may have at most 50 entries");
   });
 });
 

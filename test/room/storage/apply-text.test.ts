@@ -181,6 +181,15 @@ describe('an UPDATE_TEXT that cannot be merged', () => {
     expect(send(storage, updateText('2:1', '1:0', 0, [insert(0, 'X')])).rejected).toEqual([]);
   });
 
+  test('[LT9] the attributes of its runs count, whether an edit brings them or cuts a run that has them', () => {
+    const heavy = { note: 'n'.repeat(VALUE_CHARACTERS_MAX / 2) };
+    const storage = aText([['abc', heavy]]);
+    expect(send(storage, updateText('2:0', '1:0', 0, [insert(1, 'x')]))).toEqual(rejection('2:0', /longer than/));
+    expect(send(storage, updateText('2:1', '1:0', 0, [insert(3, 'plain')])).rejected).toEqual([]);
+    const format = { type: 'format', index: 3, length: 5, attributes: { note: `${heavy.note}!` } } as const;
+    expect(send(storage, updateText('2:2', '1:0', 1, [format]))).toEqual(rejection('2:2', /longer than/));
+  });
+
   test('[LT9] more work than one update may ask for is rejected before it is done', () => {
     const storage = aText();
     type(storage, 100);

@@ -143,8 +143,6 @@ export const threadMetadataRoute = route({
   async handle({ params, body, afterCommit }, deps) {
     const asked = askedOf(params, afterCommit);
     const by = checkName(body.userId, 'userId', NAME_LENGTHS.userId);
-    if (body.updatedAt !== undefined && body.createdAt !== undefined)
-      throw valueAtKey('createdAt', 'is another name of updatedAt; give one of the two');
     const givenAtMs = checkTime(body.createdAt, 'createdAt', deps.nowMs());
     const atMs = checkTime(body.updatedAt, 'updatedAt', givenAtMs);
     metadataAfter({}, body.metadata);

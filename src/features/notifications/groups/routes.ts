@@ -3,7 +3,7 @@ import type { Sql } from '../../../kernel/persistence/sql.ts';
 import type { Principal } from '../../../kernel/transport/principal.ts';
 import { type BoundRoute, bindRoute, empty, routeFor } from '../../../kernel/transport/route.ts';
 import { checkName, NAME_LENGTHS } from '../../../protocol/names.ts';
-import { pageFrom, positionAt } from '../../../protocol/paging.ts';
+import { listAsked, pageFrom, positionAt } from '../../../protocol/paging.ts';
 import type { Person } from '../../../protocol/person.ts';
 import { addMembers, createGroup, deleteGroup, findGroups, getGroup, listGroups, removeMembers } from './queries.ts';
 import { checkMembers, forClients, knowableGroups, newGroupOf } from './rules.ts';
@@ -148,7 +148,7 @@ function groupIdIn({ groupId }: { readonly groupId: string }): string {
 }
 
 async function pageOfGroups(db: Sql, userId: string | null, { limit, startingAfter }: { limit: number; startingAfter?: string }) {
-  const list = userId === null ? 'groups' : 'groups-of-user';
+  const list = listAsked('groups', [userId]);
   const after = startingAfter === undefined ? null : positionAt(startingAfter, { list, key: 'startingAfter' });
   const found = await listGroups(db, { userId, after, limit: limit + 1 });
   const { page, nextCursor } = pageFrom(found, { limit, list, positionOf: ({ position }) => position });

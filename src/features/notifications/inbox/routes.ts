@@ -7,7 +7,7 @@ import { type BoundRoute, bindRoute, empty, routeFor } from '../../../kernel/tra
 import { type AppEvent, outboxRowsOf } from '../../../protocol/app-events.ts';
 import { InboxNotification, OlderInboxNotification } from '../../../protocol/inbox.ts';
 import { checkName, checkRoomId, NAME_LENGTHS } from '../../../protocol/names.ts';
-import { pageFrom, positionAt } from '../../../protocol/paging.ts';
+import { listAsked, pageFrom, positionAt } from '../../../protocol/paging.ts';
 import {
   addNotification,
   addToBatch,
@@ -54,7 +54,6 @@ export interface InboxDeps {
 
 const route = routeFor<InboxDeps>();
 const tag = 'Notifications';
-const LIST = 'inbox';
 
 const ofUser = { path: '/v2/users/:userId/inbox-notifications', needs: 'secret', tag, params: UserParams } as const;
 const one = {
@@ -75,9 +74,10 @@ export const listInboxRoute = route({
     const userId = userIn(params);
     const { limit, startingAfter } = query;
     const scope = { userId, organizationId: organizationIn(query), filter: filterOf(query.query, 'back end'), readable: null };
-    const after = startingAfter === undefined ? null : positionAt(startingAfter, { list: LIST, key: 'startingAfter' });
+    const list = listAsked('inbox', [userId, scope.organizationId, query.query]);
+    const after = startingAfter === undefined ? null : positionAt(startingAfter, { list, key: 'startingAfter' });
     const found = await listInbox(db, scope, { after, limit: limit + 1 });
-    const { page, nextCursor } = pageFrom(found, { limit, list: LIST, positionOf });
+    const { page, nextCursor } = pageFrom(found, { limit, list, positionOf });
     return { nextCursor, data: page.map(documentOf) };
   },
 });

@@ -9,7 +9,7 @@ import type { Sql } from '../../../kernel/persistence/sql.ts';
 import type { Principal } from '../../../kernel/transport/principal.ts';
 import { type BoundRoute, bindRoute, routeFor } from '../../../kernel/transport/route.ts';
 import { checkRoomId } from '../../../protocol/names.ts';
-import { changesSince, cursorAfter, fitting, nextSinceMs, positionAt } from '../../../protocol/paging.ts';
+import { changesSince, cursorAfter, fitting, listAsked, nextSinceMs, positionAt } from '../../../protocol/paging.ts';
 import type { Permissions } from '../../../protocol/permissions.ts';
 import type { Person } from '../../../protocol/person.ts';
 import { findGroups } from '../groups/queries.ts';
@@ -71,7 +71,6 @@ export interface MyInboxDeps {
 
 const route = routeFor<MyInboxDeps>();
 const tag = 'Notifications';
-const LIST = 'my-inbox';
 const mine = { path: '/v2/c/inbox-notifications', needs: 'personal:read', tag } as const;
 const change = { ...mine, needs: 'personal:write', reply: Nothing } as const;
 
@@ -84,8 +83,9 @@ export const listMyInboxRoute = route({
   async handle({ principal, query }, deps) {
     const requestedAt = isoFromMs(deps.nowMs()); // before anything is read: what comes later is in the next delta
     const { limit, cursor } = query;
-    const after = cursor === undefined ? null : positionAt(cursor, { list: LIST, key: 'cursor' });
     const scope = await scopeOf(principal, query.query, { ...deps, deletedSinceMs: null });
+    const list = listAsked('my-inbox', [scope.userId, scope.organizationId, query.query]);
+    const after = cursor === undefined ? null : positionAt(cursor, { list, key: 'cursor' });
     const found = await listInbox(deps.db, scope, { after, limit: limit + 1 }); // one more tells whether another page follows
     const page = fitting(found, limit);
     const last = found.length > page.length ? page.at(-1) : undefined;
@@ -97,7 +97,7 @@ export const listMyInboxRoute = route({
       groups: (await findGroups(deps.db, { ids, organizationId: scope.organizationId })).map(forClients),
       meta: {
         requestedAt,
-        nextCursor: last === undefined ? null : cursorAfter(positionOf(last), LIST),
+        nextCursor: last === undefined ? null : cursorAfter(positionOf(last), list),
       },
     };
   },

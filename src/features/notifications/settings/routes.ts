@@ -4,7 +4,7 @@ import type { Sql } from '../../../kernel/persistence/sql.ts';
 import type { Principal } from '../../../kernel/transport/principal.ts';
 import { type BoundRoute, bindRoute, empty, routeFor } from '../../../kernel/transport/route.ts';
 import { checkName, checkRoomId, NAME_LENGTHS } from '../../../protocol/names.ts';
-import { pageFrom, positionAt } from '../../../protocol/paging.ts';
+import { listAsked, pageFrom, positionAt } from '../../../protocol/paging.ts';
 import type { Person } from '../../../protocol/person.ts';
 import {
   changeChannels,
@@ -40,7 +40,6 @@ export interface SettingsDeps {
 
 const route = routeFor<SettingsDeps>();
 const tag = 'Notifications';
-const LIST = 'room-settings';
 
 const inRoom = {
   path: '/v2/rooms/:roomId/users/:userId/subscription-settings',
@@ -108,9 +107,10 @@ export const listRoomSettingsRoute = route({
     const userId = checkName(params.userId, 'userId', NAME_LENGTHS.userId);
     const { limit, startingAfter, organizationId } = query;
     if (organizationId !== undefined) checkName(organizationId, 'organizationId', NAME_LENGTHS.organizationId);
-    const afterPk = startingAfter === undefined ? 0 : positionAt(startingAfter, { list: LIST, key: 'startingAfter' }).pk;
+    const list = listAsked('room-settings', [userId, organizationId]);
+    const afterPk = startingAfter === undefined ? 0 : positionAt(startingAfter, { list, key: 'startingAfter' }).pk;
     const found = await listRoomSettings(db, { userId, organizationId: organizationId ?? null, afterPk, limit: limit + 1 });
-    const { page, nextCursor } = pageFrom(found, { limit, list: LIST, positionOf: ({ roomPk }) => ({ atMs: 0, pk: roomPk }) });
+    const { page, nextCursor } = pageFrom(found, { limit, list, positionOf: ({ roomPk }) => ({ atMs: 0, pk: roomPk }) });
     return { nextCursor, data: page.map(({ roomId, ...stored }) => ({ roomId, ...roomSettingsOf(stored, inRoomByDefault) })) };
   },
 });
