@@ -1,8 +1,8 @@
 /**
- * Every setting: name, shape, default, meaning. `config/*.json` presets < environment; nothing else configures Atrium.
+ * Every setting: name, shape, default, meaning. A preset (`config/*.json`, CONFIG_FILE) < environment < flags.
  *
- * A setting that is unknown, of the wrong shape or out of its limits refuses to start with one sentence. `config/README.md` is generated
- * from this table.
+ * A setting of the wrong shape or out of its limits refuses to start with one sentence, and so does one in a preset or a flag that is
+ * unknown. `config/README.md` is generated from this table.
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';

@@ -1,7 +1,6 @@
 /**
  * Curve: bytes of a Yjs document that is opened over the y-websocket protocol, somebody being there.
- * Expected: time and CPU of a join grow with the bytes that are sent and with nothing else; a snapshot, too, and above some size it is made on
- * another thread, so that joins do not feel it.
+ * Expected: time and CPU of a join grow with the bytes that are sent and with nothing else, and so does what a snapshot takes of the worker.
  */
 import type { Case, Outcome, Trial } from '../case.ts';
 import { GROWTH } from '../config.ts';

@@ -1,5 +1,6 @@
 /**
- * One live room's shell: loads its state, lets `decide` speak, performs the effects. All of a room's I/O is here.
+ * One live room's shell: lets `decide` speak and performs the effects. A room's I/O is here and in what it owns: `pending.ts` (journal),
+ * `snapshot-keeper.ts`, `history-keeper.ts`. Its state is read before, by `load-room.ts`.
  *
  * The gate: what must be durable before it is told waits in order for the version it was decided at. One append is in flight at a
  * time; what gathers meanwhile is the next entry. A failed or fenced append drops the room: state that cannot be written down is not

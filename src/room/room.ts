@@ -1,7 +1,7 @@
 /**
  * A room is a function: `decide(room, command, ctx) → effects`. Synchronous, so a loaded room needs no lock.
  *
- * Every refusal is an `AppError` thrown before the first change. The five concerns live beside this file; none knows sockets,
+ * Every refusal is an `AppError` thrown before the first change. What is decided of each concern lives beside this file; none knows sockets,
  * the journal or other workers.
  */
 import type { RoomId } from '../base/ids.ts';

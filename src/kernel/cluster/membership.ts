@@ -1,7 +1,8 @@
 /**
  * This worker's standing in the cluster: one lease at a time, and a new incarnation whenever one has lapsed.
  *
- * A lapsed lease is never renewed, so what was owned under it is dropped first; claims under the new incarnation follow (design §4).
+ * A lapsed lease is never renewed: what was owned under it is suspended first, and each of them is claimed anew under the new incarnation, or is lost if
+ * somebody else had it meanwhile (design §4).
  */
 import type { Clock, Random } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';

@@ -2,7 +2,7 @@
  * The authority on who owns an actor: worker leases and actor epochs, in the database only.
  *
  * A claim raises the epoch before the journal is read; every append is fenced by that epoch. A lapsed lease is never
- * renewed: the worker takes a new incarnation and drops its actors (design §4; reliability 2.a).
+ * renewed: the worker takes a new incarnation, and claims its suspended actors anew (design §4; reliability 2.a).
  */
 import type { Incarnation, WorkerAddress } from '../../base/ids.ts';
 

@@ -20,7 +20,7 @@ export interface SqlOwnershipDeps {
   readonly log: Log;
   readonly metrics?: Metrics;
   readonly address: WorkerAddress;
-  /** The lease is gone: drop every actor unread and register anew. Called once, also when another worker fenced this one. */
+  /** The lease is gone: no actor may decide a change until it is claimed anew. Called once, also when another worker fenced this one. */
   readonly onLapsed: () => void;
   /** Of these the actors must go, unread, before this returns. May be called more than once for one. */
   readonly onRecalled: (recalls: readonly Recall[]) => void;

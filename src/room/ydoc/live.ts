@@ -1,5 +1,5 @@
 /**
- * The `Y.Doc` behind a document: made when first needed, brought up to date by what has arrived since, thrown away at will.
+ * The `Y.Doc` behind a document: made when first needed, brought up to date by what has arrived since. It may be thrown away: the bytes say it all.
  *
  * It is a replica that never edits: not even Yjs' own tidying of formatting marks may run in it, because deletions that no client
  * made would set its snapshot hash apart from theirs for good.
