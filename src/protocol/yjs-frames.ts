@@ -36,8 +36,8 @@ export interface AwarenessState {
   readonly state: JsonObject | null;
 }
 
-/** Most states one awareness message may hold; a provider sends its own, or a few it speaks for. */
-const AWARENESS_STATES_MAX = 100;
+/** Most states one awareness message may hold: y-websocket says again all that it has just heard, of as many people as a room may have. */
+const AWARENESS_STATES_MAX = 10_000;
 
 /** @throws AppError FRAME_INVALID */
 export function decodeYjsFrame(frame: Uint8Array): YjsClientFrame {

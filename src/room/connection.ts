@@ -1,9 +1,8 @@
 /**
  * One socket from admission to close: it waits at the door, joins its room, and from then on turns frames into commands.
  *
- * Frames that arrive before it has joined wait here in order: of a client that is refused, the room hears nothing. When the room moves to
- * another owner, or something may have been lost on the way, the socket stays: a new session joins over it, and its client, asked for what
- * the room lacks, brings back what was lost.
+ * Frames that arrive before it has joined wait here in order: of a client that is refused, the room hears nothing. When the room moves to another owner,
+ * or something may be lost on the way, the socket stays: a new session joins over it, and its client, asked for what the room lacks, brings that back.
  */
 import { TokenBucket } from '../base/bounded.ts';
 import { AppError } from '../base/errors.ts';
@@ -288,9 +287,10 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   }
 
   #hearEarly(): void {
-    const early = this.#early;
+    const frames = this.#early?.takeAll() ?? [];
     this.#early = null;
-    for (const frame of early?.takeAll() ?? []) this.#hear(frame);
+    for (const frame of frames) this.#hear(frame);
+    this.drained(); // it may have caught up meanwhile
   }
 
   #isWithinRate(messages: number): boolean {

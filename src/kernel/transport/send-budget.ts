@@ -21,39 +21,19 @@ export interface OutFrame {
 /** exceeded: the last frames were not sent, and the caller must close the socket (SLOW_CONSUMER). thinned: some were dropped. */
 export type SendVerdict = 'sent' | 'thinned' | 'exceeded';
 
-/** A document is no sign of a slow reader: a frame longer than the bound passes, and what follows it has the usual room behind it. */
-class Bound {
-  readonly #bytesMax: number;
-  /** Length of the longest such frame that may still be on its way. */
-  #longestBytes = 0;
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
-  }
-
-  isExceededBy(waitingBytes: number): boolean {
-    if (waitingBytes <= this.#bytesMax) this.#longestBytes = 0;
-    return waitingBytes > this.#bytesMax + this.#longestBytes;
-  }
-
-  sent(bytes: number): void {
-    if (bytes > this.#bytesMax) this.#longestBytes = Math.max(this.#longestBytes, bytes);
-  }
-}
-
 export class SendBudget {
   readonly #socket: Socket;
-  readonly #soft: Bound;
-  readonly #hard: Bound;
-  readonly #caughtUpBytes: number;
-  /** The reader missed something that it has not been told anew. */
+  readonly #softBytesMax: number;
+  readonly #hardBytesMax: number;
+  /** Length of the longest frame that may still be on its way, if that alone is above the hard bound: a document is no sign of a slow reader. */
+  #allowanceBytes = 0;
+  /** The reader missed something, and misses all that it may until it has caught up: else a little would always get through, and the latest never. */
   #isThinned = false;
 
   constructor({ socket, softBytesMax, hardBytesMax }: { socket: Socket; softBytesMax: number; hardBytesMax: number }) {
     this.#socket = socket;
-    this.#soft = new Bound(softBytesMax);
-    this.#hard = new Bound(hardBytesMax);
-    this.#caughtUpBytes = softBytesMax / 2;
+    this.#softBytesMax = softBytesMax;
+    this.#hardBytesMax = hardBytesMax;
   }
 
   send(frames: readonly OutFrame[]): SendVerdict {
@@ -71,23 +51,22 @@ export class SendBudget {
 
   /** Whether a reader that missed something reads again, and has room for the latest of it. Says so once. */
   caughtUp(): boolean {
-    if (!this.#isThinned || this.#socket.bufferedBytes() > this.#caughtUpBytes) return false;
+    if (!this.#isThinned || this.#socket.bufferedBytes() > this.#softBytesMax / 2) return false;
     this.#isThinned = false;
     return true;
   }
 
   #sendOne({ data, droppable }: OutFrame): SendVerdict {
     const waitingBytes = this.#socket.bufferedBytes();
-    const isOverHard = this.#hard.isExceededBy(waitingBytes);
-    if (droppable && (isOverHard || this.#soft.isExceededBy(waitingBytes))) {
+    if (waitingBytes <= this.#hardBytesMax) this.#allowanceBytes = 0;
+    if (droppable && (this.#isThinned || waitingBytes > this.#softBytesMax + this.#allowanceBytes)) {
       this.#isThinned = true;
       return 'thinned';
     }
-    if (isOverHard) return 'exceeded';
+    if (waitingBytes > this.#hardBytesMax + this.#allowanceBytes) return 'exceeded';
     this.#socket.send(data);
     const bytesMost = mostBytesOf(data);
-    this.#soft.sent(bytesMost);
-    this.#hard.sent(bytesMost);
+    if (bytesMost > this.#hardBytesMax && !droppable) this.#allowanceBytes = Math.max(this.#allowanceBytes, bytesMost);
     return 'sent';
   }
 }
