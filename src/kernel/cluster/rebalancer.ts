@@ -1,4 +1,7 @@
-/** Hands actors over when this worker has clearly more than its share: a few each round, and only while the set of workers stands still. */
+/**
+ * Hands actors over when this worker has clearly more than its share: a few each round, and only while the set of workers stands still
+ * and their loads are known.
+ */
 import type { Clock } from '../../base/clock.ts';
 import type { WorkerAddress } from '../../base/ids.ts';
 import type { Log } from '../../base/observe.ts';
@@ -8,7 +11,7 @@ import type { Workers } from './workers.ts';
 
 export interface RebalancerDeps {
   readonly host: Pick<ActorHost<unknown>, 'keys' | 'move'>;
-  readonly workers: Pick<Workers, 'candidates'>;
+  readonly workers: Pick<Workers, 'candidates' | 'knowsLoads'>;
   readonly self: WorkerAddress;
   readonly clock: Clock;
   readonly log: Log;
@@ -40,7 +43,7 @@ export class Rebalancer {
       .join();
     const isSettled = seen === this.#lastSeen;
     this.#lastSeen = seen;
-    if (!isSettled || candidates.length < 2) return;
+    if (!isSettled || candidates.length < 2 || !workers.knowsLoads) return;
     const moves = movesOf({ keys: host.keys, self, workers: candidates });
     if (moves.length > 0) log.info({ moves: moves.length, workers: candidates.length }, 'rooms rebalanced');
     await Promise.all(moves.map((key) => host.move(key)));

@@ -42,6 +42,11 @@ export class Workers {
     return all.filter(({ address, draining }) => !draining && !this.isSuspect(address));
   }
 
+  /** Whether the loads of others are theirs: the database, asked while the directory is away, tells of none. */
+  get knowsLoads(): boolean {
+    return !this.#isDirectoryAway;
+  }
+
   /** All others that were heard of, draining ones too. */
   get others(): readonly WorkerEntry[] {
     return this.#others;
