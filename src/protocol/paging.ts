@@ -10,7 +10,12 @@ export interface Position {
 
 /** Names a list by what it was asked for, too: to a cursor that of another user, or with another filter, is another list (supplement 4.4 row 14). */
 export function listAsked(name: string, by: readonly (string | null | undefined)[]): string {
-  return `${name}-${sha256Hex(Buffer.from(JSON.stringify(by))).slice(0, 16)}`;
+  return `${name}-${hashOfAsked(by)}`;
+}
+
+/** What tells two ways to ask for one list apart, in 16 characters. */
+export function hashOfAsked(by: readonly unknown[]): string {
+  return sha256Hex(Buffer.from(JSON.stringify(by))).slice(0, 16);
 }
 
 /** @param list names the list, so that no cursor is used on another */

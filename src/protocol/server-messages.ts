@@ -87,7 +87,10 @@ export function isReadBy(kind: ClientKind, { type }: ServerMessage): boolean {
   }
 }
 
-/** What somebody is doing at the moment, told to everybody. A slow reader may miss it: once it reads again, it is told where all are. What is told to one newcomer is none. */
+/**
+ * What somebody is doing at the moment. A slow reader may miss it: once it reads again, it is told where all are. A presence for one session alone is not among
+ * them; states for one y-websocket client are, and are asked for once more if they, too, were too much.
+ */
 export function isCursor(message: ServerMessage): boolean {
   return message.type === 'awareness' || (message.type === 'presence' && (message.targetActor ?? ALL_OTHERS) === ALL_OTHERS);
 }

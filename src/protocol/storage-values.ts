@@ -35,7 +35,7 @@ export function textDataProblem(data: LiveTextData): ValueProblem | null {
   return textCharacters(data) > VALUE_CHARACTERS_MAX ? { pointer: '', reason: TOO_LONG } : null;
 }
 
-/** Size of a text with the attributes of its runs (supplement 2.1, limits: LiveText). */
+/** Size of a text with the attributes of its runs (supplement 1.9: LiveText). */
 export function textCharacters(data: LiveTextData): number {
   let characters = 0;
   for (const [text, attributes] of data) characters += text.length + (attributes === undefined ? 0 : charactersOf(attributes));

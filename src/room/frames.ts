@@ -40,7 +40,7 @@ export function sdkFrames(told: readonly Telling[]): OutFrame[] {
 
 type Marks = Partial<Omit<OutFrame, 'data'>>;
 
-/** All have all keys in one order: two objects spread into a third make it a hidden class of its own, and whoever reads it then searches for each key. */
+/** All that are made here have all keys in one order: two objects spread into a third make it a hidden class of its own, and whoever reads it then searches for each key. */
 function frameOf(data: OutFrame['data'], { droppable = false, answers, refuses, restarts }: Marks = {}): OutFrame {
   return { data, droppable, answers, refuses, restarts };
 }

@@ -108,7 +108,7 @@ export class SnapshotKeeper implements Keeper {
     this.#deps.whenDurable({ release: save, refuse: done, bytes: bytes.length });
   }
 
-  async #save({ bytes, version, mayWait = false }: Omit<SnapshotSave, 'stream' | 'epoch'>): Promise<void> {
+  async #save({ bytes, version, mayWait }: Required<Omit<SnapshotSave, 'stream' | 'epoch'>>): Promise<void> {
     const { clock, snapshots, ground } = this.#deps;
     const { stream, epoch } = ground();
     this.#savedAtMs = clock.nowMs();

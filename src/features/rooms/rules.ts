@@ -1,12 +1,12 @@
 /**
  * What a room may be, and what a list of rooms is asked for. Pure: it knows neither tables nor routes.
  */
-import { createHash } from 'node:crypto';
 import { valueAtKey } from '../../base/errors.ts';
 import { type Clause, parseQuery, type QueryFields } from '../../base/query/parser.ts';
 import { isStorableText } from '../../base/text.ts';
 import { outboxRowsOf } from '../../protocol/app-events.ts';
 import { checkName, DEFAULT_ORGANIZATION, NAME_LENGTHS } from '../../protocol/names.ts';
+import { hashOfAsked } from '../../protocol/paging.ts';
 import { checkScopes } from '../../protocol/permissions.ts';
 import type { RoomCreation, RoomFields, RoomUpdate, RoomUpsert } from './shapes.ts';
 
@@ -238,8 +238,5 @@ function noCursor() {
 }
 
 function hashOf({ organizationId, userId, groupIds, clauses }: RoomFilter): string {
-  return createHash('sha256')
-    .update(JSON.stringify([organizationId, userId, groupIds, clauses]))
-    .digest('base64url')
-    .slice(0, 16);
+  return hashOfAsked([organizationId, userId, groupIds, clauses]);
 }
