@@ -216,7 +216,7 @@ describe('the y-websocket socket', () => {
     ['a number that never ends', new Uint8Array(20).fill(255)],
     ['a state vector of chance bytes', frameOf([0, 0], new Uint8Array([255, 255, 255, 255, 15]))],
     ['awareness that is no JSON', frameOf([1], new Uint8Array([1, 1, 1, 3, 120, 120, 120]))],
-    ['awareness of 5,000 clients', frameOf([1], awarenessOf(5_000))],
+    ['awareness of 10,001 clients', frameOf([1], awarenessOf(10_001))],
   ])('[E2E-B7] %s closes with 4400 and a reason', async (_, frame) => {
     const client = await enterYjs();
     client.send(frame);
