@@ -97,6 +97,10 @@ export function allows(permissions: Permissions, resource: Resource, needed: 're
   );
 }
 
+export function isSameAccess(one: Permissions, other: Permissions): boolean {
+  return one.room === other.room && OVERRIDABLE.every((resource) => one[resource] === other[resource]);
+}
+
 /** The shortest list that says the same (protocol 2.5, step 7), for ROOM_STATE and USER_JOINED; `[]` for no access. */
 export function scopesOf(permissions: Permissions): string[] {
   if (permissions.room === 'none') return [];

@@ -10,6 +10,7 @@ import type { RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { Line } from '../kernel/actor/slot.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
+import { isSameAccess } from '../protocol/permissions.ts';
 import type { Admission } from './admission.ts';
 import type { ConnectionBook } from './connection-book.ts';
 import type { ConnectionDeps } from './connection-deps.ts';
@@ -80,14 +81,10 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     this.#unanswered = new Unanswered(this, deps.clock);
     this.id = book.renew(this);
     this.heardAtMs = deps.clock.monotonicMs();
-    const { limits } = deps;
     this.#ratedAtMs = this.heardAtMs;
-    this.#bucket = new TokenBucket(limits.messages, this.heardAtMs);
-    this.#budget = new SendBudget({
-      socket,
-      softBytesMax: limits.sendBytesSoftMax,
-      hardBytesMax: limits.sendBytesHardMax,
-    });
+    const { messages, sendBytesSoftMax: softBytesMax, sendBytesHardMax: hardBytesMax } = deps.limits;
+    this.#bucket = new TokenBucket(messages, this.heardAtMs);
+    this.#budget = new SendBudget({ socket, softBytesMax, hardBytesMax });
   }
 
   /** Admits the client and joins its room, or closes the socket with the code of the refusal. Never rejects. */
@@ -203,7 +200,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     return this.#phase.name === 'closed';
   }
 
-  /** Looks again at what the client may do, because the accesses of its room changed. Never rejects. */
+  /** Looks again at what the client may do, as the accesses of its room changed. An SDK client learns of it by joining alone. Never rejects. */
   async reconsider(): Promise<void> {
     this.#isOutdated = true;
     const phase = this.#phase;
@@ -212,9 +209,10 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     const look = this.#looks;
     try {
       const { permissions } = await this.#deps.admit(phase.target, 'going on');
-      if (look !== this.#looks || this.#who === null) return;
+      if (look !== this.#looks || this.#who === null || isSameAccess(this.#who.permissions, permissions)) return;
       this.#who = { ...this.#who, permissions };
-      this.#tell(phase.roomId, { type: 'session.permit', sessionId: this.id, permissions });
+      if (this.#kind === 'sdk') this.rejoin();
+      else this.#tell(phase.roomId, { type: 'session.permit', sessionId: this.id, permissions });
     } catch (error) {
       if (look === this.#looks) this.refuse(this.#asRefusal(error));
     }

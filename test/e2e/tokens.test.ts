@@ -164,11 +164,57 @@ describe('changed accesses', () => {
     client.sendOps({ type: OP.updateObject, id: 'root', data: { before: 1 } });
     await client.takeOps(1);
     await backend.updateRoom(roomId, { defaultAccesses: ['*:read'] });
-    await until('a write is refused', async () => {
-      client.sendOps({ type: OP.updateObject, id: 'root', data: { after: 1 } });
-      await client.roundTrip();
-      return client.inbox.some(({ type }) => type === CODE.rejected);
-    });
+    const isTold = () => {
+      const since = client.inbox.findIndex(({ type, scopes }) => type === CODE.roomState && scopes[0] === '*:read');
+      return since >= 0 && client.inbox.slice(since).some(({ type }) => type === CODE.storageEnd);
+    };
+    await until('it is told so, and has Storage again', isTold);
+    client.sendOps({ type: OP.updateObject, id: 'root', data: { after: 1 } });
+    await until('that is refused', () => client.inbox.some(({ type }) => type === CODE.rejected));
+    const told = client.inbox.slice(client.inbox.findLastIndex(({ type }) => type === CODE.storageOps));
+    expect(told).toMatchObject([
+      { ops: [{ data: { after: 1 } }, { type: OP.deleteObjectKey, id: 'root', key: 'after' }] },
+      { type: CODE.rejected },
+    ]);
+  });
+});
+
+describe('changed accesses and the SDK client', () => {
+  const enterAs = (userId: string, roomId: string) => enter(server, { roomId, token: () => idTokenFor(server, { userId }) });
+
+  test('[E2E-T8] an editor who may only read from now on knows it and follows; made an editor again, it writes', async () => {
+    const roomId = freshRoomId('demoted');
+    await backend.createRoom(roomId, { defaultAccesses: ['*:read'], usersAccesses: { al: ['*:write'], bo: ['*:write'] } });
+    const [al, bo] = await Promise.all([enterAs('al', roomId), enterAs('bo', roomId)]);
+    const [ofAl, ofBo] = await Promise.all([rootOf(al), rootOf(bo)]);
+    ofAl.set('title', 'first');
+    await until('bo has it', () => ofBo.get('title') === 'first');
+    await backend.updateRoom(roomId, { usersAccesses: { al: null } });
+    await until('al knows', () => al.room.getSelf()?.canWrite === false);
+    expect(() => ofAl.set('title', 'late')).toThrow();
+    await until('bo knows', () => bo.room.getOthers()[0]?.canWrite === false);
+    ofBo.set('title', 'second');
+    await until('al still follows', () => ofAl.get('title') === 'second');
+    await backend.updateRoom(roomId, { usersAccesses: { al: ['*:write'] } });
+    await until('al knows', () => al.room.getSelf()?.canWrite === true);
+    ofAl.set('title', 'third');
+    await until('bo has it', () => ofBo.get('title') === 'third');
+    expect([al.network.closeCodes, bo.network.closeCodes]).toEqual([[], []]);
+  });
+
+  test('[E2E-T8] who may not read Storage stays in the room, and has it as soon as it may', async () => {
+    const roomId = freshRoomId('without');
+    await backend.createRoom(roomId, { defaultAccesses: ['*:write'], usersAccesses: { al: ['*:write', 'storage:none'] } });
+    await backend.initializeStorageDocument(roomId, { liveblocksType: 'LiveObject', data: { a: 1 } });
+    const [al, bo] = await Promise.all([enterAs('al', roomId), enterAs('bo', roomId)]);
+    const storage = rootOf(al);
+    let hasCome = false;
+    void storage.then(() => (hasCome = true));
+    bo.room.updatePresence({ x: 1 });
+    await until('al sees bo', () => al.room.getOthers()[0]?.presence.x === 1);
+    expect([hasCome, al.network.closeCodes]).toEqual([false, []]);
+    await backend.updateRoom(roomId, { usersAccesses: { al: null } });
+    expect((await storage).get('a')).toBe(1);
   });
 });
 

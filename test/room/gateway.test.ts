@@ -95,8 +95,8 @@ function aGateway(limits: { messages?: Rate } = {}) {
     );
     return { handler, sent, closes, wire };
   };
-  const enter = async () => {
-    const socket = open();
+  const enter = async (...at: Parameters<typeof open>) => {
+    const socket = open(...at);
     doors.at(-1)!.admit();
     await settled();
     asked.at(-1)!.answer({ actor: 1 });
@@ -248,7 +248,7 @@ test('[GW5] accesses that change while a client is let in by the old ones are lo
 
 test('[GW6] of two looks at the accesses, the later one counts, whichever answers first', async () => {
   const { enter, doors, told, gateway } = aGateway();
-  await enter();
+  await enter('/yjs/room', 'token=t');
   gateway.reconsider(asRoomId('room'));
   gateway.reconsider(asRoomId('room'));
   doors[2]!.admit({ permissions: READER });
@@ -258,10 +258,44 @@ test('[GW6] of two looks at the accesses, the later one counts, whichever answer
   expect(permits(told)).toEqual([READER]);
 });
 
+test('[GW12] an SDK client joins anew with other permissions over the same socket, and says again what it was; one with the same hears nothing', async () => {
+  const { enter, doors, told, asked, gateway } = aGateway();
+  const socket = await enter();
+  socket.handler.message('[{"type":200}]');
+  const look = async (permissions: Permissions) => {
+    gateway.reconsider(asRoomId('room'));
+    doors.at(-1)!.admit({ permissions });
+    await settled();
+  };
+  told.length = 0;
+  await look({ ...FULL_ACCESS });
+  expect([told, asked.length]).toEqual([[], 1]);
+  await look(READER);
+  expect(told).toEqual([{ type: 'session.leave', sessionId: 'w-1' }]);
+  expect(asked[1]!.command).toMatchObject({ type: 'session.join', newcomer: { id: 'w-2', permissions: READER } });
+  asked[1]!.answer({ actor: 2 });
+  await settled();
+  expect(told.slice(1)).toEqual([{ type: 'storage.fetch', from: 'w-2' }]);
+  expect(socket.closes).toEqual([]);
+});
+
+test('[GW12] permissions that change while an SDK client joins make it join once more', async () => {
+  const { open, doors, asked, gateway } = aGateway();
+  open();
+  doors[0]!.admit();
+  await settled();
+  gateway.reconsider(asRoomId('room'));
+  doors[1]!.admit({ permissions: READER });
+  await settled();
+  asked[0]!.answer({ actor: 1 });
+  await settled();
+  expect(asked[1]!.command).toMatchObject({ type: 'session.join', newcomer: { permissions: READER } });
+});
+
 test('[AX2] everybody looks anew, some at a time, without a visit; who may not stay is sent away', async () => {
   const { enter, doors, told, visits, gateway } = aGateway();
   const sockets = [];
-  for (let count = 0; count < 20; count += 1) sockets.push(await enter());
+  for (let count = 0; count < 20; count += 1) sockets.push(await enter('/yjs/room', 'token=t'));
   const looked = gateway.reconsiderAll();
   await settled();
   expect(visits.slice(20)).toEqual(Array.from({ length: 16 }, () => 'going on'));
@@ -271,7 +305,7 @@ test('[AX2] everybody looks anew, some at a time, without a visit; who may not s
     doors[at]!.admit({ permissions: READER });
   }
   await looked;
-  expect(sockets.flatMap(({ closes }) => closes)).toEqual([4001]);
+  expect(sockets.flatMap(({ closes }) => closes)).toEqual([4401]);
   expect(permits(told)).toEqual(Array.from({ length: 19 }, () => READER));
 });
 

@@ -70,13 +70,19 @@ test('[SE7] leaving is told once, and to those who stay', () => {
 test('[SE8] lost access closes a live session; changed access acts from the next message on', () => {
   const room = aRoom('ann');
   const permit = (permissions: typeof NO_PERMISSIONS) => say(room, { type: 'session.permit', sessionId: id('ann'), permissions });
+  expect(say(room, { type: 'storage.fetch', from: id('ann') })).toHaveLength(1);
   expect(permit({ ...NO_PERMISSIONS, room: 'read' })).toEqual([]);
-  expect(() => say(room, { type: 'storage.fetch', from: id('ann') })).toThrow(
-    expect.objectContaining({ code: 'UNAUTHORIZED_ROOM_ACCESS' }),
-  );
+  expect(say(room, { type: 'storage.fetch', from: id('ann') })).toEqual([]);
   expect(permit(NO_PERMISSIONS)).toEqual([
     { type: 'close', session: 'ann', code: 'UNAUTHORIZED_ROOM_ACCESS', facts: {}, when: 'now' },
   ]);
+});
+
+test('[SE11] who may not read documents asks for them without an answer, follows none, and stays', () => {
+  const room = aRoom('ann', newcomer('bob', { permissions: { ...NO_PERMISSIONS, room: 'write', comments: 'write' } }));
+  expect(say(room, { type: 'storage.fetch', from: id('bob') })).toEqual([]);
+  expect(say(room, { type: 'ydoc.fetch', from: id('bob'), guid: '', vector: new Uint8Array([0]) })).toEqual([]);
+  expect(room.sessions.get(id('bob'))).toMatchObject({ storageAt: null, ydocs: { size: 0 } });
 });
 
 test('[SE9] a session that the room does not know is asked to come back', () => {

@@ -12,7 +12,7 @@ import { noteChange } from '../history.ts';
 import { sessionOf, takeNumber } from '../roster.ts';
 import { type Refused, underSchema } from '../schema/decide.ts';
 import { takeBackReplies } from '../schema/take-back.ts';
-import type { Command, Effect, RestIds, RoomState } from '../shapes.ts';
+import type { Command, Effect, RestIds, RoomState, Session } from '../shapes.ts';
 import { type Applied, applyOps } from './apply.ts';
 import { documentText } from './document.ts';
 import { opsFromLson } from './lson.ts';
@@ -24,9 +24,10 @@ import { atomically, emptyStorage, isEmptyStorage, type Storage } from './tree.t
 
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
 
+/** Who may not read it is not told, and stays for the rest of the room; it asks again by itself once it may (`told.ts`). */
 export function decideStorageFetch(room: RoomState, { from }: Of<'storage.fetch'>): Effect[] {
   const session = sessionOf(room, from);
-  if (!allows(session.permissions, 'storage', 'read')) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: 'storage:read' });
+  if (!allows(session.permissions, 'storage', 'read')) return [];
   session.storageAt = room.decision;
   noteReader(room.storage.departures, session.actor);
   return [tell(from, stateOf(room))];
@@ -34,12 +35,12 @@ export function decideStorageFetch(room: RoomState, { from }: Of<'storage.fetch'
 
 export function decideStorageChange(room: RoomState, { from, ops, missingFiles = [] }: Of<'storage.change'>): Effect[] {
   const session = sessionOf(room, from);
-  if (!allows(session.permissions, 'storage', 'write')) {
-    const opIds = ops.flatMap(({ opId }) => (opId === undefined ? [] : [opId]));
-    return [tell(from, { type: 'storage.rejected', opIds, reason: 'The session may not write to Storage.' })];
-  }
   const work = (): Applied => applyOps(room.storage, ops, { actor: session.actor });
-  if (missingFiles.length > 0) return takeBack(room, { from, ops, ...withoutFiles(room, missingFiles, work) });
+  const reason = reasonAgainst(session, missingFiles);
+  if (reason !== null) {
+    const mayRead = allows(session.permissions, 'storage', 'read'); // what it changed it is told the values of
+    return mayRead ? takeBack(room, { from, ops, ...undone(room, reason, work) }) : [rejected(from, ops, reason)];
+  }
   const { applied, refused } = underSchema(room, work);
   if (applied === null) return takeBack(room, { from, ops, ...refused });
   const { replies, forwards, journal } = withTexts(applied);
@@ -129,26 +130,36 @@ function applyAllOps(storage: Storage, ops: readonly Op[], actor: number): Appli
   return applied!;
 }
 
-/** Ops that name files which nobody uploaded are made and taken back, to know what their sender changed by them. */
-function withoutFiles({ storage }: RoomState, missing: readonly string[], work: () => Applied): Refused {
+/** Why none of a message's ops may be applied, whatever they say; null when they may. */
+function reasonAgainst({ permissions }: Session, [missingFile]: readonly string[]): string | null {
+  if (!allows(permissions, 'storage', 'write')) return 'The session may not write to Storage';
+  return missingFile === undefined ? null : `No file "${missingFile}" was uploaded to this room`;
+}
+
+/** Ops that may not be are made and taken back, to know what their sender changed by them. */
+function undone({ storage }: RoomState, reason: string, work: () => Applied): Refused {
   let changed: Refused['changed'] = [];
   atomically(storage, (changes) => {
     work();
     changed = changes.map(({ slot }) => slot);
     return 'take back';
   });
-  return { reason: `No file "${missing[0]}" was uploaded to this room`, changed };
+  return { reason, changed };
 }
 
 /** Nothing of a message was applied: its sender takes it back, and its application hears why, last, when all is as it was. */
 function takeBack(room: RoomState, { from, ops, reason, changed }: Refused & { from: SessionId; ops: readonly Op[] }): Effect[] {
-  const opIds = ops.flatMap(({ opId }) => (opId === undefined ? [] : [opId]));
   const { replies, needsState } = takeBackReplies(room.storage, ops, changed);
   return [
     tell(from, { type: 'storage.ops', ops: replies }),
     ...(needsState ? [tell(from, stateOf(room))] : []),
-    tell(from, { type: 'storage.rejected', opIds, reason: `${reason}.` }),
+    rejected(from, ops, reason),
   ];
+}
+
+function rejected(from: SessionId, ops: readonly Op[], reason: string): Effect {
+  const opIds = ops.flatMap(({ opId }) => (opId === undefined ? [] : [opId]));
+  return tell(from, { type: 'storage.rejected', opIds, reason: `${reason}.` });
 }
 
 /** One record per decision, however many ops: they are one change to whoever reads the journal. What comes over REST is nobody's. */

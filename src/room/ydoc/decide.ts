@@ -17,9 +17,10 @@ import { type Accepted, acceptUpdate, emptyYdoc, encodeYdoc, missingFor, snapsho
 
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
 
+/** Who may not read documents is not told, and stays for the rest of the room; it asks again by itself once it may (`told.ts`). */
 export function decideYdocFetch(room: RoomState, { from, guid, vector }: Of<'ydoc.fetch'>, ctx: DecideContext): Effect[] {
   const session = sessionOf(room, from);
-  if (!allows(session.permissions, 'storage', 'read')) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: 'storage:read' });
+  if (!allows(session.permissions, 'storage', 'read')) return [];
   checkYdocCount(session.ydocs, guid, ctx);
   const doc = room.ydocs.get(guid) ?? emptyYdoc();
   const update = missingFor(doc, vector);
