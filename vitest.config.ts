@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Each of these starts its own processes, whatever the other files run against. */
-const OWN_PROCESSES = ['test/e2e/start.test.ts', 'test/e2e/kill.test.ts', 'test/e2e/several-workers.test.ts'];
+const OWN_PROCESSES = ['test/e2e/start.test.ts', 'test/e2e/kill.test.ts', 'test/e2e/several-workers.test.ts', 'test/e2e/failover.test.ts'];
 
 /** Tools and pages that are clients of the API like any other: once is enough. */
 const TOOLS = ['test/e2e/import.test.ts', 'test/e2e/load.test.ts', 'test/e2e/docs.test.ts'];

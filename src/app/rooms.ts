@@ -22,6 +22,7 @@ import { type AdmissionDeps, admit, makeTokenVerifier, tokenKeyFrom, type Verify
 import { keepVersion } from '../features/versions/queries.ts';
 import type { Outbox } from '../kernel/persistence/outbox.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
+import { TimelineWatch } from '../kernel/persistence/timeline.ts';
 import type { Sheds } from '../kernel/shedding.ts';
 import type { ConnectionDeps } from '../room/connection-deps.ts';
 import type { Intake } from '../room/intake.ts';
@@ -101,7 +102,9 @@ export async function startRooms({
       for (const { roomId } of entered) memory.forget(roomId);
     },
   });
+  const timeline = new TimelineWatch({ db, clock: systemClock, log, onPromoted: () => standing.worker?.saveAnew() });
   const close = async (): Promise<void> => {
+    await timeline.close();
     await visits.close();
     await stored.close();
   };

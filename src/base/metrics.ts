@@ -90,6 +90,7 @@ export const GAUGES = {
   atrium_connections: 'WebSockets on this worker.',
   atrium_intake_bytes: 'Frames of clients that came and wait, because this worker is behind; about 64 MiB at most.',
   atrium_lease_remaining_seconds: 'How long this worker may still own rooms unless it renews its lease; 0 when it may not.',
+  atrium_journal_waiting_bytes: 'Changes that are decided and not in the journal yet; past 64 MiB changes are refused.',
   atrium_journal_oldest_seconds: 'How long the oldest change that is not in the journal yet has waited; 0 when none waits.',
   atrium_directory_up: '1 while Redis answers; 1 also where there is none.',
   atrium_outbox_events: 'Events that wait to be relayed, of all workers; NaN until the first look.',

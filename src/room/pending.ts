@@ -9,11 +9,14 @@ import { withOneMore } from '../base/small.ts';
 import { CommitDelay } from '../kernel/persistence/commit-delay.ts';
 import type { Appender, AppendOutcome, Journal, JournalEntry } from '../kernel/persistence/journal.ts';
 import type { Beat } from './beat.ts';
+import type { WaitingBytes } from './waiting-bytes.ts';
 
 export interface PendingDeps {
   readonly clock: Clock;
   readonly journal: Pick<Journal, 'append'>;
   readonly beat: Beat;
+  /** Of all rooms together. */
+  readonly waiting: WaitingBytes;
   /** Whether somebody waits for what is pending. */
   readonly isAwaited: () => boolean;
   /** Null while nothing may be appended: then `append` is called again. */
@@ -55,6 +58,7 @@ export class Pending implements Appender {
   add(record: Uint8Array): void {
     this.#records = withOneMore(this.#records, record);
     this.#bytes += record.length;
+    this.#deps.waiting.came(record.length);
     this.#delay.came();
   }
 
@@ -80,16 +84,28 @@ export class Pending implements Appender {
     this.#deps.journal.append(entry, this);
   }
 
+  /** The room is lost: what is not under way is never written. */
+  drop(): void {
+    for (const record of this.#records ?? []) this.#went(record.length);
+    this.#records = null;
+  }
+
   appended(entry: JournalEntry, outcome: AppendOutcome): void {
     this.#isAppending = false;
-    this.#bytes -= entry.payload.length;
+    this.#went(entry.payload.length);
     if (this.#wasAwaited) this.#delay.answered(entry.count, this.#records?.length ?? 0);
     this.#deps.onAppended(entry, outcome);
   }
 
-  notAppended(_: JournalEntry, error: unknown): void {
+  notAppended(entry: JournalEntry, error: unknown): void {
     this.#isAppending = false;
+    this.#went(entry.payload.length);
     this.#deps.onFailed(error);
+  }
+
+  #went(bytes: number): void {
+    this.#bytes -= bytes;
+    this.#deps.waiting.went(bytes);
   }
 
   #appendTogether(): void {

@@ -12,6 +12,7 @@ import type { KeepVersion } from './history-keeper.ts';
 import type { RoomPolicy } from './policy.ts';
 import type { LocalSessions } from './remote-sessions.ts';
 import type { RoomWatcher } from './room-watch.ts';
+import type { WaitingBytes } from './waiting-bytes.ts';
 
 export interface RoomActorDeps {
   readonly clock: Clock;
@@ -21,6 +22,7 @@ export interface RoomActorDeps {
   readonly sessions: LocalSessions;
   readonly keepVersion: KeepVersion;
   readonly beat: Beat;
+  readonly waiting: WaitingBytes;
   readonly background: Background;
   readonly documents: DocumentsAhead;
   /** Whether this worker's lease holds at this very moment; after a freeze the timers that say so may come late (reliability 2.c, "Reads"). */

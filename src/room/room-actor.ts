@@ -63,6 +63,7 @@ export class RoomActor implements Actor<Command> {
       clock: deps.clock,
       journal: deps.journal,
       beat: deps.beat,
+      waiting: deps.waiting,
       isAwaited: () => !this.#gate.isEmpty,
       place: () => (this.#isLost || this.#isClaiming ? null : this.#place),
       onAppended: (entry, outcome) => {
@@ -140,6 +141,10 @@ export class RoomActor implements Actor<Command> {
     return !(this.#isLost || this.#isSuspended || this.#isStopping);
   }
 
+  saveAnew(): void {
+    this.#keeper.doubt();
+  }
+
   /** Records of these kinds were in the journal alone: whoever had the room before may have had no time to tell of them. */
   replayed(kinds: ReadonlySet<JournalRecord['kind']>): void {
     this.#watch.replayed(kinds);
@@ -156,7 +161,7 @@ export class RoomActor implements Actor<Command> {
   }
 
   get isFull(): boolean {
-    return !this.#isSuspended && this.#pending.bytes > this.#deps.policy.pendingBytesMax;
+    return !this.#isSuspended && (this.#pending.bytes > this.#deps.policy.pendingBytesMax || this.#deps.waiting.isFull);
   }
 
   drop(): void {
@@ -210,6 +215,7 @@ export class RoomActor implements Actor<Command> {
       });
     } finally {
       this.#isLost = true;
+      this.#pending.drop();
       this.#watch.close();
       this.#loseSessions([...this.#room.sessions.keys()]);
     }
@@ -334,6 +340,7 @@ export class RoomActor implements Actor<Command> {
     this.#isLost = true;
     this.#onLost(); // first: whatever else breaks, the next who asks finds another actor
     this.#watch.close();
+    this.#pending.drop();
     this.#deps.metrics?.count('atrium_rooms_lost_total', why);
     const level = why === 'retired' ? 'debug' : 'warn';
     this.#deps.log[level](

@@ -47,6 +47,9 @@ export class SnapshotKeeper implements Keeper {
   /** Of the newest snapshot. */
   #savedBytes: number;
   #isSaving = false;
+  /** How often what was saved came into doubt, and as of which of these doubts it is saved again. */
+  #doubts = 0;
+  #doubtsMet = 0;
 
   constructor(deps: SnapshotKeeperDeps) {
     this.#deps = deps;
@@ -66,12 +69,22 @@ export class SnapshotKeeper implements Keeper {
 
   isDue(nowMs: number): boolean {
     const { policy, room } = this.#deps;
+    if (this.#isDoubted) return this.#maySave(nowMs);
     const isOld = nowMs - this.#savedAtMs >= policy.snapshotEveryMs * this.#patience;
     return isOld && room.version > this.#savedVersion && this.#maySave(nowMs);
   }
 
   tick(nowMs: number): void {
     if (this.isDue(nowMs)) this.#take();
+  }
+
+  /** The database may have lost the last that it acknowledged, snapshots and journal: the state of now is saved, whatever was saved before. */
+  doubt(): void {
+    if (this.#deps.room.version > 0) this.#doubts += 1;
+  }
+
+  get #isDoubted(): boolean {
+    return this.#doubts > this.#doubtsMet;
   }
 
   #maySave(nowMs: number): boolean {
@@ -85,7 +98,7 @@ export class SnapshotKeeper implements Keeper {
   /** The one at the end, when all is durable; without it the next owner replays the journal. Never rejects. */
   async saveLast({ mayWait }: { readonly mayWait: boolean }): Promise<void> {
     const { version } = this.#deps.room;
-    if (version <= this.#savedVersion) return;
+    if (version <= this.#savedVersion && !this.#isDoubted) return;
     const bytes = this.#encoded();
     if (bytes !== null) await this.#save({ bytes, version, mayWait }).catch((error: unknown) => this.#failed(error));
   }
@@ -113,8 +126,10 @@ export class SnapshotKeeper implements Keeper {
     const { stream, epoch } = ground();
     this.#savedAtMs = clock.nowMs();
     this.#bytesSince = 0;
+    const doubts = this.#doubts;
     const outcome = await snapshots.save({ stream, epoch, version, bytes, mayWait });
     this.#failures = 0;
+    this.#doubtsMet = doubts;
     if (outcome === 'stale') return;
     this.#savedVersion = version;
     this.#savedBytes = bytes.length;

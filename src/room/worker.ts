@@ -33,12 +33,13 @@ import { DocumentsAhead } from './documents-ahead.ts';
 import { Gateway, type GatewayDeps } from './gateway.ts';
 import { Intake } from './intake.ts';
 import { type LoadRoomDeps, loadRoom } from './load-room.ts';
-import type { RoomPolicy } from './policy.ts';
+import { type RoomPolicy, WAITING_BYTES_MAX } from './policy.ts';
 import { RemoteSessions, type SessionSink } from './remote-sessions.ts';
 import type { RoomActor } from './room-actor.ts';
 import { type RememberedRooms, RoomChanges } from './room-changes.ts';
 import type { RoomWatcher } from './room-watch.ts';
 import type { Command, Ending, RoomDoor } from './shapes.ts';
+import { WaitingBytes } from './waiting-bytes.ts';
 
 export interface WorkerDeps {
   readonly world: {
@@ -208,6 +209,7 @@ export class Worker {
       mayAnswer: () => ownership.isStanding,
       policy: limits.policy,
       beat: new Beat(clock),
+      waiting: new WaitingBytes(WAITING_BYTES_MAX),
       background: new Background(clock, twentieth),
       documents: new DocumentsAhead(clock),
       sessions: this.gateway,
@@ -278,6 +280,11 @@ export class Worker {
     this.#host.recall(recalls);
   }
 
+  /** The database may have forgotten the last that it acknowledged: what is in memory here is written down whole. */
+  saveAnew(): void {
+    this.#host.saveAnew();
+  }
+
   async resume(): Promise<void> {
     this.#cancelLook();
     await this.#host.resumeAll();
@@ -324,6 +331,7 @@ export class Worker {
   #showIn(metrics: Metrics): void {
     metrics.gauge('atrium_rooms', () => this.#host.size);
     metrics.gauge('atrium_connections', () => this.gateway.size);
+    metrics.gauge('atrium_journal_waiting_bytes', () => this.#loadDeps.waiting.bytes);
     metrics.gauge('atrium_journal_oldest_seconds', () => this.#journal.oldestMs / 1_000);
     metrics.gauge('atrium_lease_remaining_seconds', () => this.#ownership.remainingMs / 1_000);
     metrics.gauge('atrium_ready', () => (this.canServe ? 1 : 0));

@@ -1,6 +1,8 @@
-/** The Postgres of a chaos run: a real server on loopback that is restarted without mercy, frozen and thawed. It survives its restarts with its data. */
-import { mkdir } from 'node:fs/promises';
+/** A real server on loopback that is restarted without mercy, frozen and thawed, and replaced by its standby. It survives its restarts with its data. */
+import { execFile } from 'node:child_process';
+import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { startEmbeddedPostgres } from '../../src/adapters/embedded-postgres.ts';
 import { findPlace, type Place } from '../../src/adapters/embedded-postgres-place.ts';
 import { openPostgres } from '../../src/adapters/postgres-sql.ts';
@@ -70,6 +72,22 @@ export class PostgresProcess {
         throw new Error((await this.#daemon!.output()).slice(-2_000), { cause });
       },
     );
+  }
+
+  /** Of one that is stopped: a server on a copy of its data, which follows, asynchronously, whoever answers at the port. It has to be started. */
+  async standby(folder: string, { following }: { readonly following: number }): Promise<PostgresProcess> {
+    await mkdir(folder, { recursive: true, mode: 0o711 });
+    const home = join(folder, 'home');
+    await promisify(execFile)('cp', ['-a', this.#place.home, home]); // keeps the owner, which fs.cp does not
+    const data = join(home, 'data');
+    await writeFile(join(data, 'standby.signal'), '', { mode: 0o644 });
+    await appendFile(join(data, 'postgresql.auto.conf'), `primary_conninfo = 'host=127.0.0.1 port=${following} user=atrium'\n`);
+    return new PostgresProcess(await quietPorts(1), { place: { ...this.#place, home }, folder });
+  }
+
+  /** A standby becomes the primary, with what it has. */
+  async promote(): Promise<void> {
+    await this.ask('postgres', 'select pg_promote()');
   }
 
   /** As `pg_ctl stop -m immediate`: no checkpoint, no goodbye. */

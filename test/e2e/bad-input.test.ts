@@ -110,14 +110,14 @@ describe('the SDK socket', () => {
     await client.roundTrip();
   });
 
-  test('[E2E-B3] a presence over its limit closes with 1009, one at the limit passes', async () => {
+  test('[E2E-B3] a presence over its limit closes with 4000 and the limit, one at the limit passes', async () => {
     const limit = 64 * KIB;
     const presence = (bytes: number) => `{"type":100,"data":{"a":"${'x'.repeat(bytes - '{"a":""}'.length)}"}}`;
     const client = await enterRaw(server, { roomId, token });
     client.sendFrame(presence(limit));
     await client.roundTrip();
     client.sendFrame(presence(limit + 1));
-    expect(await client.closed).toMatchObject({ code: 1009 });
+    expect(await client.closed).toEqual({ code: 4000, reason: 'The presence is larger than 65536 bytes.' });
     await bystanderIsFine();
   });
 

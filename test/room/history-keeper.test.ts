@@ -13,8 +13,10 @@ import type { KeptVersion } from '../../src/room/history-keeper.ts';
 import { decodeRecords, type JournalRecord } from '../../src/room/journal-record.ts';
 import { type LoadRoomDeps, loadRoom } from '../../src/room/load-room.ts';
 import type { RoomPolicy } from '../../src/room/policy.ts';
+import { WAITING_BYTES_MAX } from '../../src/room/policy.ts';
 import type { RoomActor } from '../../src/room/room-actor.ts';
 import type { Command } from '../../src/room/shapes.ts';
+import { WaitingBytes } from '../../src/room/waiting-bytes.ts';
 import { id, LIMITS, newcomer } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
@@ -44,6 +46,7 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
     beat: new Beat(clock),
     background,
     documents: new DocumentsAhead(clock),
+    waiting: new WaitingBytes(WAITING_BYTES_MAX),
     journal: {
       append: (entry, appender) => {
         const answer = (outcome: AppendOutcome): void => {

@@ -9,9 +9,11 @@ import { Beat } from '../../src/room/beat.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { encodeRecord, type JournalRecord } from '../../src/room/journal-record.ts';
 import { loadRoom } from '../../src/room/load-room.ts';
+import { WAITING_BYTES_MAX } from '../../src/room/policy.ts';
 import { emptyRoom } from '../../src/room/room.ts';
 import type { Command, RoomSchema } from '../../src/room/shapes.ts';
 import { encodeSnapshot, replayRecord } from '../../src/room/snapshot.ts';
+import { WaitingBytes } from '../../src/room/waiting-bytes.ts';
 import { LIMITS, newcomer } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
@@ -32,6 +34,7 @@ function stored(over: {
     beat: new Beat(manualClock()),
     background: new Background(manualClock(), twentieth),
     documents: new DocumentsAhead(manualClock()),
+    waiting: new WaitingBytes(WAITING_BYTES_MAX),
     journal: { append: commit, readAfter: async () => entries },
     snapshots: { load: async () => snapshot, save: async () => 'saved' as const },
     ownership: { incarnation: asIncarnation('w'), claim: async () => claim, release: async () => undefined },

@@ -7,8 +7,10 @@ import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/j
 import { Beat } from '../../src/room/beat.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { type LoadRoomDeps, loadRoom } from '../../src/room/load-room.ts';
+import { WAITING_BYTES_MAX } from '../../src/room/policy.ts';
 import type { RoomActor } from '../../src/room/room-actor.ts';
 import type { Command } from '../../src/room/shapes.ts';
+import { WaitingBytes } from '../../src/room/waiting-bytes.ts';
 import { LIMITS } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
@@ -32,6 +34,7 @@ function aDatabase() {
     beat: new Beat(manualClock()),
     background: new Background(manualClock(), twentieth),
     documents: new DocumentsAhead(manualClock()),
+    waiting: new WaitingBytes(WAITING_BYTES_MAX),
     journal: {
       append: (entry, appender) => {
         const answer = (outcome: AppendOutcome): void => appender.appended(entry, outcome);

@@ -12,19 +12,24 @@ import { Beat } from '../../src/room/beat.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { decodeRecords } from '../../src/room/journal-record.ts';
 import type { RoomPolicy } from '../../src/room/policy.ts';
+import { WAITING_BYTES_MAX } from '../../src/room/policy.ts';
 import { emptyRoom } from '../../src/room/room.ts';
 import { RoomActor } from '../../src/room/room-actor.ts';
 import type { RoomWatcher } from '../../src/room/room-watch.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { replayRecord, restoreSnapshot } from '../../src/room/snapshot.ts';
 import { insertNode } from '../../src/room/storage/tree.ts';
+import { WaitingBytes } from '../../src/room/waiting-bytes.ts';
 import { id, LIMITS, newcomer, READER } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A live room whose journal answers when told. */
-function anActor(policy: Partial<RoomPolicy> = {}, watcher?: RoomWatcher) {
+function anActor(
+  policy: Partial<RoomPolicy> = {},
+  { watcher, waiting = new WaitingBytes(WAITING_BYTES_MAX) }: { watcher?: RoomWatcher; waiting?: WaitingBytes } = {},
+) {
   const clock = manualClock();
   const background = new Background(clock, twentieth);
   const appends: { entry: JournalEntry; answer: (outcome: AppendOutcome) => void; fail: (error: Error) => void }[] = [];
@@ -42,6 +47,7 @@ function anActor(policy: Partial<RoomPolicy> = {}, watcher?: RoomWatcher) {
       beat: new Beat(clock),
       background,
       documents: new DocumentsAhead(clock),
+      waiting,
       journal: {
         append: (entry, appender) => {
           const answer = (outcome: AppendOutcome): void => appender.appended(entry, outcome);
@@ -226,6 +232,24 @@ test('[GA6] writes are refused while too much waits for the journal, and again t
   expect(actor.isFull).toBe(false);
   void write();
   expect(appends).toHaveLength(2);
+});
+
+test('[GA24] while all rooms together wait with too much, changes are refused in each, and nothing that was decided is lost', async () => {
+  const waiting = new WaitingBytes(10);
+  const [busy, calm] = [withPeople(anActor({}, { waiting })), withPeople(anActor({}, { waiting }))];
+  busy.actor.tell(set('ann', 1, 1));
+  expect([calm.actor.isFull, waiting.bytes > 10]).toEqual([true, true]);
+  calm.actor.tell(set('ann', 1, 1));
+  calm.actor.tell({ type: 'presence.patch', from: id('bob'), data: { x: 1 }, targetActor: null });
+  expect([calm.closed, calm.lost(), calm.room.version]).toEqual([[{ to: ['ann'], code: 'ROOM_OVERLOADED' }], 0, 0]);
+  busy.appends[0]!.answer('committed');
+  expect([waiting.bytes, calm.actor.isFull]).toEqual([0, false]);
+  calm.actor.tell(set('bob', 1, 1));
+  calm.actor.tell(set('bob', 2, 2));
+  calm.actor.drop();
+  expect(waiting.bytes).toBe(calm.appends[0]!.entry.payload.length); // that one is under way
+  calm.appends[0]!.answer('committed');
+  expect(waiting.bytes).toBe(0);
 });
 
 test('[GA7] a refused message closes the socket of its sender and nobody else', () => {
@@ -501,7 +525,7 @@ test('[GA10] a room that is lost makes way first, whatever breaks after that', (
     entered: nothing,
     left: nothing,
   };
-  const { actor, lost } = anActor({}, watcher);
+  const { actor, lost } = anActor({}, { watcher });
   expect(() => actor.recall({ stream: 5, epoch: 4 })).toThrow('broken');
   expect(lost()).toBe(1);
 });

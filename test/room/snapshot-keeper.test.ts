@@ -92,3 +92,44 @@ test('[SN14] and as before once one is saved', async () => {
     0, 5, 15, 16, 17, 22, 23, 24, 25, 26, 27, 28, 29,
   ]);
 });
+
+test('[SN20] what has come into doubt is saved anew, whatever was saved, also what was under way then', async () => {
+  const clock = manualClock();
+  const room = aRoom();
+  const saved: { readonly version: number; done(): void }[] = [];
+  const keeper = new SnapshotKeeper({
+    ...{ room, clock, log: silentLog },
+    ground: () => ({ stream: 1, epoch: 1, snapshotVersion: 0, snapshotBytes: 0 }),
+    snapshots: {
+      load: async () => null,
+      save: ({ version }) => new Promise((resolve) => saved.push({ version, done: () => resolve('saved') })),
+    },
+    policy: { snapshotAfterChanges: 100, snapshotAfterBytes: 1_000, snapshotEveryMs: 60_000 } as never,
+    whenDurable: ({ release }) => release(),
+  });
+  const tick = async (): Promise<void> => {
+    await new Promise(setImmediate);
+    keeper.tick(clock.nowMs());
+  };
+  keeper.doubt();
+  await tick();
+  expect(saved).toEqual([]); // nothing was ever written
+  room.version = 7;
+  await tick();
+  expect(saved).toEqual([]); // not yet
+  keeper.doubt();
+  await tick();
+  expect(saved).toMatchObject([{ version: 7 }]);
+  keeper.doubt();
+  saved[0]!.done();
+  await tick();
+  expect(saved).toMatchObject([{ version: 7 }, { version: 7 }]);
+  saved[1]!.done();
+  await tick();
+  expect(saved).toHaveLength(2);
+  keeper.doubt();
+  const last = keeper.saveLast({ mayWait: true });
+  expect(saved).toHaveLength(3);
+  saved[2]!.done();
+  await last;
+});

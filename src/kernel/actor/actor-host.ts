@@ -192,6 +192,14 @@ export class ActorHost<Command> {
     }
   }
 
+  /** The store may have lost the last that it acknowledged. Actors that load may have read that before: they are dropped, and loaded anew. */
+  saveAnew(): void {
+    for (const [key, slot] of this.#slots) {
+      if (slot.actor === null) this.#drop(key, slot);
+      else slot.actor.saveAnew();
+    }
+  }
+
   /** Drops all actors unread: this worker may not speak for them any more. */
   dropAll(): void {
     for (const [key, slot] of this.#slots) {

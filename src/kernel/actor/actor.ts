@@ -21,6 +21,8 @@ export interface Actor<Command> {
   resume(): Promise<'resumed' | 'not yet'>;
   /** A change of the database took the actor of this stream from all who claimed it under a lower epoch: forgets everything, if that is meant. */
   recall(recall: Recall): void;
+  /** The store may have lost the last that it acknowledged: what is in memory is written down whole, in its turn. */
+  saveAnew(): void;
   /** This worker may not speak for it any more: forgets what was not told. Afterwards it is never called again. */
   drop(): void;
   /** Writes down what is not yet written, gives up ownership. Afterwards it is never called again. */

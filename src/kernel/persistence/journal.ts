@@ -24,7 +24,7 @@ export type AppendOutcome = 'committed' | 'fenced';
 /** Whoever appends, told once what became of the entry; a promise and its callbacks would be a tenth of what a keystroke allocates. It must not throw. */
 export interface Appender {
   appended(entry: JournalEntry, outcome: AppendOutcome): void;
-  /** It is not known whether it was written, or, with ROOM_OVERLOADED and SERVER_STOPPING, it was not. */
+  /** It is not known whether it was written, or, with SERVER_STOPPING, it was not. */
   notAppended(entry: JournalEntry, error: unknown): void;
 }
 
@@ -32,7 +32,8 @@ export interface Journal {
   /**
    * Makes the entry durable, and tells the appender when its commit is known, perhaps before this returns. Entries of one stream must be appended in
    * version order, and the next only when the one before is known, unless a new epoch began. While the database is away the appender waits: an unknown
-   * outcome is retried with the same rows until it is known, never guessed. With ROOM_OVERLOADED too many bytes wait already.
+   * outcome is retried with the same rows until it is known, never guessed. What waits is bounded by who
+   * appends: here it has been decided, and is lost if it is refused.
    */
   append(entry: JournalEntry, appender: Appender): void;
   /**

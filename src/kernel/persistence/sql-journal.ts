@@ -26,8 +26,6 @@ export interface SqlJournalDeps {
 export const BATCH_ENTRIES_MAX = 512;
 /** A batch ends before the entry that would take it past this, unless it is the first. */
 export const BATCH_BYTES_MAX = 1024 * 1024;
-/** Bytes that wait for the database, all streams together; past it, appends are refused rather than memory lost. */
-export const PENDING_BYTES_MAX = 64 * 1024 * 1024;
 const RETRY_FIRST_MS = 20;
 const RETRY_MS_MAX = 1_000;
 const HELD_MS = 100;
@@ -53,7 +51,6 @@ export class SqlJournal implements Journal {
   readonly #delay: CommitDelay;
   /** Streams that the last batch answered and that have not come again. */
   #answered = new Set<number>();
-  #pendingBytes = 0;
   #isRunning = false;
   #retryMs = 0;
   /** Their actors' rows are locked by a stranger; each is tried again on its own timer. */
@@ -78,7 +75,6 @@ export class SqlJournal implements Journal {
     const sinceMs = before?.sinceMs ?? this.#deps.clock.monotonicMs();
     const waiting: Waiting = { entry, crc: entryCrc(entry), sinceMs, appender, isTold: false };
     this.#underWay.set(entry.stream, waiting);
-    this.#pendingBytes += entry.payload.length;
     this.#queue.push(waiting);
     if (this.#answered.delete(entry.stream)) this.#delay.came();
     this.#wake();
@@ -87,8 +83,8 @@ export class SqlJournal implements Journal {
   #refusalOf(entry: JournalEntry, before: Waiting | undefined): Error | null {
     if (this.#isClosed) return new AppError('SERVER_STOPPING');
     // Out of order they could leave a gap. Only an actor that was dropped and claimed again may overtake itself, under its new epoch.
-    if (before?.entry.epoch === entry.epoch) return new Error(`stream ${entry.stream} has an append under way already`);
-    return this.#pendingBytes + entry.payload.length > PENDING_BYTES_MAX ? new AppError('ROOM_OVERLOADED') : null;
+    const isOutOfOrder = before?.entry.epoch === entry.epoch;
+    return isOutOfOrder ? new Error(`stream ${entry.stream} has an append under way already`) : null;
   }
 
   /** How long the oldest entry waits for its commit; 0 when none does. */
@@ -273,7 +269,6 @@ export class SqlJournal implements Journal {
     waiting.isTold = true;
     const { entry, appender } = waiting;
     if (this.#underWay.get(entry.stream) === waiting) this.#underWay.delete(entry.stream);
-    this.#pendingBytes -= entry.payload.length;
     try {
       if (outcome === 'committed' || outcome === 'fenced') appender.appended(entry, outcome);
       else appender.notAppended(entry, outcome);

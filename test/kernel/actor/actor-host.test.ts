@@ -32,6 +32,9 @@ class Recorder implements Actor<string> {
     this.heard.push(`recall ${stream}`);
     this.onRecall?.();
   }
+  saveAnew(): void {
+    this.heard.push('save anew');
+  }
   suspend(): void {
     this.heard.push('suspend');
   }
@@ -383,6 +386,16 @@ test('[AH16] an actor that goes with a recall leaves the others to theirs', asyn
   ]);
   expect(host.keys).toEqual([]);
   for (const { actor } of loads) expect(actor.heard).toEqual(['1', 'recall 7', 'recall 8']);
+});
+
+test('[AH21] when the store may have lost its last commits, actors save anew, and those that load are dropped', async () => {
+  const { host, loads } = aHost();
+  const [ready, loading] = [host.ask('a', '1'), host.ask('b', '1')];
+  loads[0]!.ready();
+  await ready;
+  host.saveAnew();
+  await expect(loading).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+  expect(loads[0]!.actor.heard).toEqual(['1', 'save anew']);
 });
 
 test('[AH17] what was told to an actor that then could not be loaded is reported as unheard', async () => {

@@ -47,6 +47,7 @@ function aCluster(...names: string[]) {
           tick: () => undefined,
           isIdle: () => false,
           drop: () => undefined,
+          saveAnew: () => undefined,
           suspend: () => undefined,
           recall: () => undefined,
           resume: async () => 'resumed' as const,

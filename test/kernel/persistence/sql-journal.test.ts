@@ -6,12 +6,7 @@ import { AppError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { entryCrc } from '../../../src/kernel/persistence/journal-queries.ts';
 import { type Sql, SqlError, sql } from '../../../src/kernel/persistence/sql.ts';
-import {
-  BATCH_BYTES_MAX,
-  BATCH_ENTRIES_MAX,
-  PENDING_BYTES_MAX,
-  SqlJournal,
-} from '../../../src/kernel/persistence/sql-journal.ts';
+import { BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, SqlJournal } from '../../../src/kernel/persistence/sql-journal.ts';
 import { append, entriesIn } from '../../support/appends.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 import { usePostgres } from '../../support/postgres.ts';
@@ -120,19 +115,6 @@ describe('group commit', () => {
     const payloads = await Promise.all(made.map(async (stream) => (await journalOn(db).readAfter(stream, 0))[0]!.payload));
     expect(payloads.map(({ length }) => length)).toEqual(sized);
     expect(payloads.map((payload) => payload.at(-1))).toEqual([0, 1, 2, 3, 4]);
-  });
-
-  test('[JO8] beyond 64 MiB of waiting bytes an append is refused at once, and one that fits again is taken', async () => {
-    const { db: slow, go } = stopAndGo();
-    const journal = journalOn(slow);
-    const [first, second, third] = (await streams(3)) as [number, number, number];
-    const big = append(journal, anEntry(first, 1, { payload: new Uint8Array(PENDING_BYTES_MAX - 10) }));
-    await expect(append(journal, anEntry(second, 1, { payload: new Uint8Array(11) }))).rejects.toMatchObject({
-      code: 'ROOM_OVERLOADED',
-    });
-    const small = append(journal, anEntry(third, 1, { payload: new Uint8Array(10) }));
-    expect(await untilDone([big, small], go)).toEqual(['committed', 'committed']);
-    expect(await append(journalOn(db), anEntry(second, 1, { payload: new Uint8Array(11) }))).toBe('committed');
   });
 });
 

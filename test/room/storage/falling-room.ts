@@ -17,10 +17,12 @@ import { DocumentsAhead } from '../../../src/room/documents-ahead.ts';
 import { Gateway } from '../../../src/room/gateway.ts';
 import { Intake } from '../../../src/room/intake.ts';
 import { decodeRecords } from '../../../src/room/journal-record.ts';
+import { WAITING_BYTES_MAX } from '../../../src/room/policy.ts';
 import { emptyRoom } from '../../../src/room/room.ts';
 import { RoomActor } from '../../../src/room/room-actor.ts';
 import type { RoomState } from '../../../src/room/shapes.ts';
 import { replayRecord, restoreSnapshot } from '../../../src/room/snapshot.ts';
+import { WaitingBytes } from '../../../src/room/waiting-bytes.ts';
 import type { Chance } from './sdk-replicas.ts';
 
 const ROOM = asRoomId('room');
@@ -229,6 +231,7 @@ export class FallingRoom {
         beat: new Beat(clock),
         background: new Background(clock, twentieth),
         documents: new DocumentsAhead(clock),
+        waiting: new WaitingBytes(WAITING_BYTES_MAX),
         log: silentLog,
         policy,
         mayAnswer: () => true,
