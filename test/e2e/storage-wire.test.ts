@@ -185,6 +185,8 @@ describe('acks and forwards', () => {
     const rejected = await reader.take(CODE.rejected);
     expect(rejected).toEqual({ type: CODE.rejected, opIds: sent.map(({ opId }) => opId), reason: expect.stringMatching(/\w/) });
     expect(reader.texts.map((text) => JSON.parse(text))).toContainEqual(rejected);
+    const [first, , fix] = await reader.takeOps(3);
+    expect([first, fix]).toMatchObject([sent[0]!, { type: OP.deleteObjectKey, id: 'root', key: 'a' }]); // it takes back what it did
     al.sendOps({ type: OP.updateObject, id: 'root', data: { fence: 1 } });
     expect((await reader.takeOps(1))[0]).toMatchObject({ data: { fence: 1 } });
     expect(await backend.getStorageDocument(roomId, 'json')).toEqual({ fence: 1 });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import { RequestRing, type RingEntry } from '../../src/room/request-ring.ts';
 import { Dice } from '../fuzz/dice.ts';
@@ -29,7 +30,8 @@ test('[ID25] a ring knows what a map knows, as far as it reaches', () => {
       model.add(entry);
       expect(toGo === null || toGo === entry.id || ring.find(toGo) === null).toBe(true);
       const all = ring.all();
-      expect(all).toEqual([...model.known.values()].slice(-all.length));
+      const last = [...model.known.values()].slice(-all.length);
+      if (!isDeepStrictEqual(all, last)) expect(all).toEqual(last); // which by itself takes ten times as long
       const some = idOf(dice.below(3 * SLOTS));
       expect(ring.find(some)).toEqual(all.find(({ id }) => id === some) ?? null);
     }
