@@ -14,8 +14,8 @@ interface CounterSpec {
 export const COUNTERS = {
   atrium_journal_appends_total: {
     label: 'outcome',
-    values: ['committed', 'fenced', 'failed'],
-    help: 'Journal entries by outcome: committed; fenced, because the room has a newer owner; failed, given up without an answer.',
+    values: ['committed', 'fenced', 'forked', 'failed'],
+    help: 'Journal entries by outcome: committed; fenced, because the room has a newer owner; forked, because another entry is in its place; failed, given up without an answer.',
   },
   atrium_rooms_lost_total: { label: 'why', help: 'Rooms dropped from memory unread; clients came back and read them anew.' },
   atrium_claims_total: {

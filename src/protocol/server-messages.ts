@@ -46,6 +46,8 @@ export type ServerMessage =
   | { readonly type: 'user.left'; readonly actor: number }
   /** `targetActor` marks a full presence; without it the data is a patch. */
   | { readonly type: 'presence'; readonly actor: number; readonly data: JsonObject; readonly targetActor: number | null }
+  /** Full presences of several, each as `presenceText` has it. */
+  | { readonly type: 'presences'; readonly texts: readonly string[] }
   /** `actor` −1: sent over REST. */
   | { readonly type: 'event'; readonly actor: number; readonly event: Json }
   /** All of Storage: its `CompactNode`s as JSON, commas between them; cut anywhere (protocol 4.4). */
@@ -67,7 +69,7 @@ export type ServerMessage =
   | { readonly type: 'ydoc.question'; readonly guid: string; readonly vector: Uint8Array }
   | { readonly type: 'ydoc.denied'; readonly guid: string; readonly reason: string }
   /** y-protocols awareness states, for y-websocket clients; SDK clients see the same as presence. */
-  | { readonly type: 'awareness'; readonly update: Uint8Array };
+  | { readonly type: 'awareness'; readonly update: Uint8Array; readonly tellsOf: 'state' | 'departure' };
 
 /** What a client reads: the SDK's JSON, or the binary frames of y-websocket. */
 export type ClientKind = 'sdk' | 'yjs';
@@ -89,10 +91,12 @@ export function isReadBy(kind: ClientKind, { type }: ServerMessage): boolean {
 
 /**
  * What somebody is doing at the moment. A slow reader may miss it: once it reads again, it is told where all are. A presence for one session alone is not among
- * them; states for one y-websocket client are, and are asked for once more if they, too, were too much.
+ * them; states for one y-websocket client are, and are asked for once more if they, too, were too much. Nor is that somebody left: of who is not there it is
+ * told nothing later.
  */
 export function isCursor(message: ServerMessage): boolean {
-  return message.type === 'awareness' || (message.type === 'presence' && (message.targetActor ?? ALL_OTHERS) === ALL_OTHERS);
+  if (message.type === 'awareness') return message.tellsOf === 'state';
+  return message.type === 'presence' && (message.targetActor ?? ALL_OTHERS) === ALL_OTHERS;
 }
 
 /** What somebody waits for, and what hardly ever comes with company: typing, and a document that was asked for. */
@@ -125,12 +129,9 @@ export function encodeForSdk(message: ServerMessage): string | null {
     case 'user.left':
       return JSON.stringify({ type: 102, actor: message.actor });
     case 'presence':
-      return JSON.stringify({
-        type: 100,
-        actor: message.actor,
-        data: message.data,
-        targetActor: message.targetActor ?? undefined,
-      });
+      return presenceText(message);
+    case 'presences':
+      return message.texts.join(',');
     case 'event':
       return JSON.stringify({ type: 103, actor: message.actor, event: message.event });
     case 'storage.state':
@@ -153,6 +154,11 @@ export function encodeForSdk(message: ServerMessage): string | null {
     default:
       return JSON.stringify({ ...message, type: COMMENT_CODES[message.type] });
   }
+}
+
+/** A presence as SDK clients read it. */
+export function presenceText({ actor, data, targetActor }: Omit<Extract<ServerMessage, { type: 'presence' }>, 'type'>): string {
+  return JSON.stringify({ type: 100, actor, data, targetActor: targetActor ?? undefined });
 }
 
 const COMMENT_CODES: Readonly<Record<CommentMessage['type'], number>> = {

@@ -59,7 +59,7 @@ function acceptState(room: RoomState, session: Session, incoming: Incoming, ctx:
   session.presence = { [CLIENT_ID_KEY]: clientId, [STATE_KEY]: state };
   // The sender too: y-websocket closes a connection on which it does not even hear its own renewals for 30 s.
   return [
-    sendUpdate(incoming.update, { allBut: null }),
+    sendUpdate(incoming.update, { to: { allBut: null }, tellsOf: state === null ? 'departure' : 'state' }),
     fullPresence(session, { to: { allBut: session.id }, targetActor: ALL_OTHERS }),
   ];
 }
@@ -117,10 +117,13 @@ export function refreshAwareness(room: RoomState, ctx: DecideContext): Effect[] 
   return states.length === 0 ? [] : [sendStates(states, { allBut: null })];
 }
 
-function sendStates(states: readonly AwarenessState[], to: { only: SessionId } | { allBut: SessionId | null }): Effect {
-  return sendUpdate(encodeAwareness(states), to);
+type Hearers = { readonly only: SessionId } | { readonly allBut: SessionId | null };
+
+function sendStates(states: readonly AwarenessState[], to: Hearers): Effect {
+  const tellsOf = states.some(({ state }) => state === null) ? 'departure' : 'state';
+  return sendUpdate(encodeAwareness(states), { to, tellsOf });
 }
 
-function sendUpdate(update: Uint8Array, to: { only: SessionId } | { allBut: SessionId | null }): Effect {
-  return { type: 'send', to, when: 'now', message: { type: 'awareness', update } };
+function sendUpdate(update: Uint8Array, { to, tellsOf }: { to: Hearers; tellsOf: 'state' | 'departure' }): Effect {
+  return { type: 'send', to, when: 'now', message: { type: 'awareness', update, tellsOf } };
 }

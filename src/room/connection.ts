@@ -14,25 +14,18 @@ import { isSameAccess } from '../protocol/permissions.ts';
 import type { Admission } from './admission.ts';
 import type { ConnectionBook } from './connection-book.ts';
 import type { ConnectionDeps } from './connection-deps.ts';
+import type { Phase, Who } from './connection-phase.ts';
 import { EarlyFrames, TOO_MANY_EARLY } from './early-frames.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
-import { askForOthers, commandsOf } from './frame-commands.ts';
+import { askForOthers, CATCH_UP_MS_MAX, commandsOf } from './frame-commands.ts';
 import type { Reader } from './held-answers.ts';
 import type { Speaker, Waiting } from './intake.ts';
 import type { Hearer } from './recipient.ts';
 import { pauseBeforeRejoinMs, REJOIN_AFTER, RESEND_MS_MAX } from './rejoin.ts';
-import type { Command, Newcomer } from './shapes.ts';
+import type { Command } from './shapes.ts';
 import { closeCodeFor, type SocketTarget } from './socket-target.ts';
 import { Told } from './told.ts';
 import { Unanswered } from './unanswered.ts';
-
-/** What is this one's own. */
-type Who = Omit<Newcomer, 'id'>;
-
-type Phase =
-  | { readonly name: 'waiting' }
-  | { readonly name: 'joining' | 'entered' | 'rejoining'; readonly roomId: RoomId; readonly target: SocketTarget }
-  | { readonly name: 'closed' };
 
 const PONG: OutFrame = { data: 'pong', droppable: false };
 
@@ -56,11 +49,12 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   readonly #told = new Told();
   /** Nothing more comes from its client. */
   #isGone = false;
+  /** It missed cursors, and will ask in a moment where all others are. */
+  #willAsk = false;
   /** Its session was lost while it joined. */
   #isLost = false;
   readonly #unanswered: Unanswered;
-  /** Null until an op names a file. */
-  #files: FileCheck | null = null;
+  #files: FileCheck | null = null; // until an op names a file
   #line: Line<Command> | null = null;
   /** Where its room is, as of its last join; null for this worker. */
   at: WorkerAddress | null = null;
@@ -304,7 +298,15 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   }
 
   drained(): void {
-    if (this.#phase.name === 'entered' && this.#budget.caughtUp()) this.#pass([askForOthers(this.#kind, this.id)]);
+    if (this.#phase.name !== 'entered' || this.#willAsk || !this.#budget.caughtUp()) return;
+    this.#willAsk = true;
+    this.#deps.clock.after(this.#deps.chance() * CATCH_UP_MS_MAX, () => this.#askForOthers());
+  }
+
+  /** With another session it is told of all others by joining. */
+  #askForOthers(): void {
+    this.#willAsk = false;
+    if (this.#phase.name === 'entered') this.#pass([askForOthers(this.#kind, this.id)]);
   }
 
   #take(data: string | Uint8Array): void {

@@ -297,5 +297,6 @@ const FRAMES_OF: Readonly<Record<ClientKind, (told: readonly Waiting[]) => OutFr
 export function weightOf(message: ServerMessage): number {
   if (message.type === 'storage.state') return charactersOf(message.chunks);
   if (message.type === 'storage.ops') return message.json?.length ?? 0;
+  if (message.type === 'presences') return charactersOf(message.texts);
   return message.type === 'ydoc.state' || message.type === 'ydoc.update' ? message.update.length : 0;
 }

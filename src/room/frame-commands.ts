@@ -14,6 +14,9 @@ export function commandsOf(
   return kind === 'sdk' ? sdkCommands(data, from) : yjsCommands(data, from);
 }
 
+/** Readers that were slow together, for one reason, do not all ask in one moment; and one that is slow again and again asks about twice a second. */
+export const CATCH_UP_MS_MAX = 1_000;
+
 /** Asks where all others are, for a client that was too slow to hear of every step. */
 export function askForOthers(kind: SocketTarget['kind'], from: SessionId): Command {
   return { type: kind === 'sdk' ? 'presence.fetch' : 'awareness.fetch', from };

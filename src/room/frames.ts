@@ -72,14 +72,16 @@ function answersIn(batch: readonly Telling[]): readonly string[] | undefined {
 export function yjsFrames(told: readonly Telling[]): OutFrame[] {
   let frames: OutFrame[] | null = null;
   let states: Uint8Array[] | null = null;
+  let droppable = true;
   for (const one of told) {
     if (one.message.type === 'awareness') {
       states = withOneMore(states, one.message.update);
+      droppable &&= isCursor(one.message);
       continue;
     }
     one.bytes ??= encodeForYjs(one.message);
     if (one.bytes !== null) frames = withOneMore(frames, frameOf(one.bytes));
   }
-  if (states !== null) frames = withOneMore(frames, frameOf(awarenessFrame(joinAwareness(states)), { droppable: true }));
+  if (states !== null) frames = withOneMore(frames, frameOf(awarenessFrame(joinAwareness(states)), { droppable }));
   return frames ?? [];
 }

@@ -5,7 +5,7 @@ import type { JsonObject } from '../base/json.ts';
 import { FULL_ACCESS } from '../protocol/permissions.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { awarenessFromPresence, refreshAwareness } from './awareness.ts';
-import { addSession, checkPresenceSize, fullPresence, joined, presencesFor, sessionOf } from './roster.ts';
+import { addSession, checkPresenceSize, fullPresence, fullPresenceText, joined, sessionOf } from './roster.ts';
 import { removeSession } from './sessions.ts';
 import type { ActiveUser, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
 
@@ -49,7 +49,13 @@ function presenceFor(
 
 /** For an SDK client that was too slow for some patches: each of the others as they are now (reliability 2.f, socket send buffer). */
 export function decidePresenceFetch(room: RoomState, { from }: PresenceFetch): Effect[] {
-  return presencesFor(room, sessionOf(room, from), ['sdk', 'yjs', 'rest']);
+  const asker = sessionOf(room, from);
+  const texts: string[] = [];
+  for (const session of room.sessions.values()) {
+    const text = session === asker ? null : fullPresenceText(session);
+    if (text !== null) texts.push(text);
+  }
+  return texts.length === 0 ? [] : [{ type: 'send', to: { only: from }, when: 'now', message: { type: 'presences', texts } }];
 }
 
 export function decideBroadcast(room: RoomState, { from, event }: Broadcast): Effect[] {

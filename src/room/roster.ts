@@ -6,7 +6,7 @@ import type { SessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { SmallSet } from '../base/small.ts';
 import { scopesOf } from '../protocol/permissions.ts';
-import type { RoomUser } from '../protocol/server-messages.ts';
+import { ALL_OTHERS, presenceText, type RoomUser } from '../protocol/server-messages.ts';
 import type { DecideContext, Effect, Newcomer, RoomState, Session, SessionKind } from './shapes.ts';
 
 /** How many numbers are reserved at once when those of the claim are used up. */
@@ -102,6 +102,20 @@ export function fullPresence(
 ): Effect {
   const data: JsonObject = session.presence ?? {};
   return { type: 'send', to, when: 'now', message: { type: 'presence', actor: session.actor, data, targetActor } };
+}
+
+/** As of which presence, and what says it: who asks hardly asks alone, as what made one reader slow does so to many. */
+const texts = new WeakMap<Session, { readonly presence: JsonObject; readonly text: string }>();
+
+/** The presence as SDK clients read it, the same for all who ask; null when there is none. */
+export function fullPresenceText(session: Session): string | null {
+  const { actor, presence } = session;
+  if (presence === null) return null;
+  const known = texts.get(session);
+  if (known?.presence === presence) return known.text;
+  const text = presenceText({ actor, data: presence, targetActor: ALL_OTHERS });
+  texts.set(session, { presence, text });
+  return text;
 }
 
 /** For one session the presences of all others of these kinds who have one. */

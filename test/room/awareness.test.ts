@@ -99,6 +99,18 @@ test('[AW9] a lone Yjs client hears its own state: y-websocket closes a connecti
   );
 });
 
+test('[AW13] that somebody is gone is no cursor, whoever says so: of who is not there nobody is told again', () => {
+  const room = aRoom(yjs('ann'), yjs('bob'), 'cat');
+  const tellsOf = (effects: readonly Effect[]) =>
+    effects.flatMap((effect) => (effect.type === 'send' && effect.message.type === 'awareness' ? [effect.message.tellsOf] : []));
+  expect(tellsOf(aware(room, 'ann', { clientId: 7, clock: 1, state: {} }))).toEqual(['state']);
+  expect(tellsOf(aware(room, 'ann', { clientId: 7, clock: 2, state: null }))).toEqual(['departure']);
+  expect(tellsOf(aware(room, 'bob', { clientId: 8, clock: 1, state: {} }))).toEqual(['state']);
+  expect(tellsOf(say(room, { type: 'session.leave', sessionId: id('bob') }))).toEqual(['departure']);
+  expect(tellsOf(presence(room, 'cat', { __yjs_clientid: 5, __yjs: {} }, -1))).toEqual(['state']);
+  expect(tellsOf(presence(room, 'cat', { __yjs: null }))).toEqual(['departure']);
+});
+
 test('[AW10] an SDK client that goes on with another Yjs document takes its former cursor along', () => {
   const room = aRoom('bob', yjs('ann'));
   presence(room, 'bob', { __yjs_clientid: 5, __yjs: { c: 1 } }, -1);

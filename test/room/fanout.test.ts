@@ -122,7 +122,12 @@ test('[FO20] frames of all kinds have the same keys in the same order', () => {
       ].map((message) => ({ to: { only: id('ann') }, message, text: null, bytes: null })),
     ),
     ...yjsFrames([
-      { to: { allBut: null }, message: { type: 'awareness', update: encodeAwareness([]) }, text: null, bytes: null },
+      {
+        to: { allBut: null },
+        message: { type: 'awareness', update: encodeAwareness([]), tellsOf: 'state' },
+        text: null,
+        bytes: null,
+      },
     ]),
   ];
   expect(frames.length).toBeGreaterThan(3);
@@ -146,6 +151,21 @@ test('[FO5] only a frame of nothing but what people do at the moment may be drop
   fanout.send({ allBut: null }, { type: 'event', actor: 1, event: null }, 9);
   leave();
   expect(delivered.map(({ frames }) => frames.map(({ droppable }) => droppable))).toEqual([[true], [false], [false]]);
+});
+
+test('[FO5] states of Yjs clients may be dropped, but not where one of them is gone', () => {
+  const tellsOf = (...each: ('state' | 'departure')[]) =>
+    yjsFrames(
+      each.map((tellsOf) => {
+        const message = { type: 'awareness', update: encodeAwareness([]), tellsOf } as const;
+        return { to: { allBut: null }, message, text: null, bytes: null };
+      }),
+    ).map(({ droppable }) => droppable);
+  expect([tellsOf('state', 'state'), tellsOf('state', 'departure'), tellsOf('departure', 'state')]).toEqual([
+    [true],
+    [false],
+    [false],
+  ]);
 });
 
 test('[FO6] Yjs clients get one frame a message, and nothing of what only the SDK understands', () => {
@@ -221,7 +241,8 @@ test('[FO9] nor do more than a thousand wait', () => {
 test('[FO10] the cursors of several Yjs clients are one frame', () => {
   const { fanout, clock, delivered } = fanoutOf(aRoom(newcomer('ann', { kind: 'yjs' }), newcomer('bob', { kind: 'yjs' })));
   const state = (clientId: number) => ({ clientId, clock: 1, state: { x: clientId } });
-  const awareness = (...clientIds: number[]) => ({ type: 'awareness', update: encodeAwareness(clientIds.map(state)) }) as const;
+  const awareness = (...clientIds: number[]) =>
+    ({ type: 'awareness', tellsOf: 'state', update: encodeAwareness(clientIds.map(state)) }) as const;
   fanout.send({ allBut: null }, awareness(300), 9);
   fanout.send({ allBut: null }, awareness(1, 2), 9);
   clock.turn();
@@ -241,7 +262,7 @@ test('[FO11] what nobody in a room can read is not encoded for them, and a kind 
     { type: 'ydoc.hash', guid: '', hash: '' },
     { type: 'ydoc.question', guid: '', vector: bytes },
     { type: 'ydoc.denied', guid: '', reason: '' },
-    { type: 'awareness', update: bytes },
+    { type: 'awareness', update: bytes, tellsOf: 'state' },
   ];
   expect(all.filter((message) => isReadBy('sdk', message))).toEqual(all.filter((message) => encodeForSdk(message) !== null));
   expect(all.filter((message) => isReadBy('yjs', message))).toEqual(all.filter((message) => encodeForYjs(message) !== null));
@@ -364,7 +385,7 @@ test('[FO14] what a newcomer alone is to hear leaves with its join; what waits f
   join(room, newcomer('bob'));
   fanout.send({ only: id('bob') }, event(2), room.decision);
   fanout.send({ allBut: id('bob') }, event(3), room.decision);
-  fanout.send({ only: id('bob') }, { type: 'awareness', update: encodeAwareness([]) }, room.decision); // not for an SDK client
+  fanout.send({ only: id('bob') }, { type: 'awareness', update: encodeAwareness([]), tellsOf: 'state' }, room.decision); // not for an SDK client
   fanout.greet(id('bob'));
   fanout.greet(id('nobody'));
   expect(delivered.splice(0)).toEqual([{ to: ['bob'], frames: [{ data: `[${E(2)}]`, droppable: false }] }]);

@@ -197,7 +197,7 @@ test('[GW3] who pings and never reads is closed as a slow reader', async () => {
 });
 
 test('[GW11] who missed cursors asks its room where all others are once it has caught up, in the language of its client', async () => {
-  const { gateway, open, doors, asked, told } = aGateway();
+  const { gateway, open, doors, asked, told, clock } = aGateway();
   for (const [path, type] of [
     ['/v8', 'presence.fetch'],
     ['/yjs/room', 'awareness.fetch'],
@@ -216,8 +216,14 @@ test('[GW11] who missed cursors asks its room where all others are once it has c
     expect([socket.sent, told]).toEqual([[], []]);
     socket.wire.bufferedBytes = 0;
     socket.handler.drained();
+    gateway.deliver([recipientOf(id)], [{ data: 'one more', droppable: true }]);
     socket.handler.drained();
+    clock.advance(499);
+    expect(told).toEqual([]);
+    clock.advance(1);
     expect(told).toEqual([{ type, from: id }]);
+    clock.advance(2_000);
+    expect(told).toHaveLength(1);
   }
 });
 

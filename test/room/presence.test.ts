@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
+import { encodeForSdk } from '../../src/protocol/server-messages.ts';
 import { encodeAwareness } from '../../src/protocol/yjs-frames.ts';
 import { heedsTime } from '../../src/room/presence.ts';
 import { aRoom, id, join, LIMITS, messages, newcomer, presence, say } from '../support/a-room.ts';
@@ -121,16 +123,21 @@ test('[PR12] who was too slow for cursors is told of all others who have a prese
   say(room, set, 1_000);
   const state = encodeAwareness([{ clientId: 7, clock: 1, state: { cursor: 3 } }]);
   say(room, { type: 'awareness.change', from: id('cat'), update: state });
-  expect(say(room, { type: 'presence.fetch', from: id('dan') })).toEqual(
-    [
-      { actor: 1, data: { x: 1, y: 2 } },
-      { actor: 3, data: { __yjs_clientid: 7, __yjs: { cursor: 3 } } },
-      { actor: 5, data: { x: 1 } },
-    ].map(({ actor, data }) => ({
-      type: 'send',
-      to: { only: 'dan' },
-      when: 'now',
-      message: { type: 'presence', actor, data, targetActor: 4 },
-    })),
-  );
+  const toldTo = (name: string): unknown => {
+    const [effect] = say(room, { type: 'presence.fetch', from: id(name) });
+    if (effect?.type !== 'send' || !('only' in effect.to)) throw new Error('nobody was told');
+    return { to: effect.to.only, told: JSON.parse(`[${encodeForSdk(effect.message)}]`) };
+  };
+  const full = (actor: number, data: JsonObject) => ({ type: 100, actor, data, targetActor: -1 });
+  const [ann, cat, dan, rest] = [
+    full(1, { x: 1, y: 2 }),
+    full(3, { __yjs_clientid: 7, __yjs: { cursor: 3 } }),
+    full(4, { own: true }),
+    full(5, { x: 1 }),
+  ];
+  expect(toldTo('dan')).toEqual({ to: 'dan', told: [ann, cat, rest] });
+  expect(toldTo('bob')).toEqual({ to: 'bob', told: [ann, cat, dan, rest] });
+  presence(room, 'ann', { y: 3 });
+  expect(toldTo('dan')).toEqual({ to: 'dan', told: [full(1, { x: 1, y: 3 }), cat, rest] });
+  expect(say(aRoom('eve'), { type: 'presence.fetch', from: id('eve') })).toEqual([]);
 });

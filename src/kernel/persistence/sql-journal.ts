@@ -215,8 +215,8 @@ export class SqlJournal implements Journal {
     for (const waiting of entries) this.#tell(waiting, 'committed');
   }
 
-  #fenced(waiting: Waiting): void {
-    this.#metrics.count('atrium_journal_appends_total', 'fenced');
+  #fenced(waiting: Waiting, why: 'fenced' | 'forked' = 'fenced'): void {
+    this.#metrics.count('atrium_journal_appends_total', why);
     this.#tell(waiting, 'fenced');
   }
 
@@ -224,7 +224,7 @@ export class SqlJournal implements Journal {
   #forked(waiting: Waiting): void {
     const { stream, version, epoch } = waiting.entry;
     this.#deps.log.error({ stream, version, epoch }, 'journal holds another entry of this version');
-    this.#fenced(waiting);
+    this.#fenced(waiting, 'forked');
   }
 
   /** Its actor's row is locked by a stranger: tries this entry again later while the others go on. */

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
+import { noMetrics } from '../../../src/base/metrics.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { entryCrc } from '../../../src/kernel/persistence/journal-queries.ts';
 import { type Sql, SqlError, sql } from '../../../src/kernel/persistence/sql.ts';
@@ -149,6 +150,17 @@ describe('an outcome that is not known', () => {
       'committed',
       'fenced',
     ]);
+  });
+
+  test('[JO17] an entry in whose place another is counts as fenced for its actor, and as forked for who watches', async () => {
+    const stream = await aStream(db);
+    await append(journalOn(db), anEntry(stream, 1, { payload: Uint8Array.of(1) }));
+    const counted: string[] = [];
+    const metrics = { ...noMetrics, count: (name: string, label: string) => void counted.push(`${name} ${label}`) };
+    const journal = new SqlJournal({ db, clock: systemClock, log: silentLog, metrics });
+    expect(await append(journal, anEntry(stream, 1, { payload: Uint8Array.of(2) }))).toBe('fenced');
+    expect(counted).toEqual(['atrium_journal_appends_total forked']);
+    expect((await journalOn(db).readAfter(stream, 0)).map(({ payload }) => [...payload])).toEqual([[1]]);
   });
 
   test('[JO9] a question that fails is asked again; until it is answered, nobody of the batch hears', async () => {
