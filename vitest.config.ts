@@ -10,7 +10,7 @@ const TOOLS = ['test/e2e/import.test.ts', 'test/e2e/load.test.ts', 'test/e2e/doc
 export default defineConfig({
   test: {
     globalSetup: 'test/support/install-services.ts',
-    testTimeout: 30_000,
+    testTimeout: 60_000, // of work that takes seconds where nothing runs beside it
     hookTimeout: 60_000,
     pool: 'forks',
     maxWorkers: 3, // more than cores: most of the time is spent waiting for disks and clocks

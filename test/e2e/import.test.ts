@@ -24,7 +24,7 @@ const env = { ...process.env, FROM_SECRET_KEY: from.secretKey, SECRET_KEY: to.se
 
 function importRooms(...flags: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, command(flags), { env, timeout: 60_000 }, (error, stdout, stderr) =>
+    execFile(process.execPath, command(flags), { env, timeout: 120_000 }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );
   });
@@ -102,7 +102,7 @@ describe.skipIf(isExternal)('npm run import', () => {
     const flags = ['--from', from.url, '--query', 'roomId^"two-"', '--notes', notes, '--at-once', '1'];
     const killed = spawn(process.execPath, command(flags), { env, stdio: 'ignore' });
     await until('some rooms are there', async () => (await to.backend.getRooms({ query: 'roomId^"two-"' })).data.length > 3, {
-      timeoutMs: 30_000,
+      timeoutMs: 60_000,
     });
     killed.kill('SIGKILL');
     const again = await importRooms(...flags, '--compare');

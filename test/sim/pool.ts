@@ -1,9 +1,12 @@
 /** A few processes that share the seeds of a run. */
 import { type ChildProcess, fork } from 'node:child_process';
+import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { add, type Batch, emptyTally, type Tally } from './batch.ts';
 
 const CHILD = fileURLToPath(new URL('./seeds-child.ts', import.meta.url));
+/** What waits beside it for clocks and sockets comes first. */
+const NICE = 5;
 /** Most of what a seed makes dies young: with room for it, half of the collector's work goes away. */
 const NODE_OPTIONS = ['--import', 'tsx', '--max-semi-space-size=64'];
 
@@ -19,9 +22,11 @@ export class Pool {
   readonly #children: readonly ChildProcess[];
 
   constructor(size: number) {
-    this.#children = Array.from({ length: size }, () =>
-      fork(CHILD, { execArgv: NODE_OPTIONS, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }),
-    );
+    this.#children = Array.from({ length: size }, () => {
+      const child = fork(CHILD, { execArgv: NODE_OPTIONS, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+      setPriority(child.pid!, NICE);
+      return child;
+    });
   }
 
   /** Seeds are dealt out in small batches; with two processes or more they end in no particular order. */
