@@ -21,7 +21,7 @@ import { askForOthers, CATCH_UP_MS_MAX, commandsOf } from './frame-commands.ts';
 import type { Reader } from './held-answers.ts';
 import type { Speaker, Waiting } from './intake.ts';
 import type { Hearer } from './recipient.ts';
-import { pauseBeforeRejoinMs, REJOIN_AFTER, RESEND_MS_MAX } from './rejoin.ts';
+import { ANEW_MS_MAX, pauseBeforeRejoinMs, REJOIN_AFTER, RESEND_MS_MAX } from './rejoin.ts';
 import type { Command } from './shapes.ts';
 import { closeCodeFor, type SocketTarget } from './socket-target.ts';
 import { Told } from './told.ts';
@@ -37,22 +37,16 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   readonly #budget: SendBudget;
   #phase: Phase = { name: 'waiting' };
   #kind: SocketTarget['kind'] = 'sdk';
-  /** Null while nothing waits. */
-  #early: EarlyFrames | null = null;
-  /** The room it asks for, before it is known whether it may. */
-  #wanted: string | null = null;
-  /** Its room's accesses changed while it was let in by them. */
-  #isOutdated = false;
-  /** Count of looks at changed accesses: only the last one counts. */
-  #looks = 0;
+  #early: EarlyFrames | null = null; // while nothing waits
+  #wanted: string | null = null; // the room it asks for, before it is known whether it may
+  #isOutdated = false; // its room's accesses changed while it was let in by them
+  #looks = 0; // at changed accesses: only the last one counts
   #who: Who | null = null;
   readonly #told = new Told();
-  /** Nothing more comes from its client. */
-  #isGone = false;
+  #isGone = false; // nothing more comes from its client
   /** It missed cursors, and will ask in a moment where all others are. */
   #willAsk = false;
-  /** Its session was lost while it joined. */
-  #isLost = false;
+  #isLost = false; // its session, while it joined
   readonly #unanswered: Unanswered;
   #files: FileCheck | null = null; // until an op names a file
   #line: Line<Command> | null = null;
@@ -194,7 +188,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     return this.#phase.name === 'closed';
   }
 
-  /** Looks again at what the client may do, as the accesses of its room changed. An SDK client learns of it by joining alone. Never rejects. */
+  /** Looks again at what the client may do, because the accesses of its room changed. Never rejects. */
   async reconsider(): Promise<void> {
     this.#isOutdated = true;
     const phase = this.#phase;
@@ -204,12 +198,18 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     try {
       const { permissions } = await this.#deps.admit(phase.target, 'going on');
       if (look !== this.#looks || this.#who === null || isSameAccess(this.#who.permissions, permissions)) return;
-      this.#who = { ...this.#who, permissions };
-      if (this.#kind === 'sdk') this.rejoin();
-      else this.#tell(phase.roomId, { type: 'session.permit', sessionId: this.id, permissions });
+      const who = { ...this.#who, permissions };
+      this.#who = who;
+      this.#tell(phase.roomId, { type: 'session.permit', sessionId: this.id, permissions });
+      if (this.#kind === 'sdk') this.#deps.clock.after(this.#deps.chance() * ANEW_MS_MAX, () => this.#beginAnew(who));
     } catch (error) {
       if (look === this.#looks) this.refuse(this.#asRefusal(error));
     }
+  }
+
+  /** What an SDK client may do it learns by joining alone; the room goes by it already. */
+  #beginAnew(who: Who): void {
+    if (this.#who === who && !this.#isGone) this.rejoin();
   }
 
   /** Closes with the code and the sentence of the refusal; what was sent before still arrives, but for what is held. */
@@ -298,15 +298,15 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   }
 
   drained(): void {
-    if (this.#phase.name !== 'entered' || this.#willAsk || !this.#budget.caughtUp()) return;
+    if (this.#phase.name !== 'entered' || this.#willAsk || !this.#budget.hasMissed) return;
     this.#willAsk = true;
     this.#deps.clock.after(this.#deps.chance() * CATCH_UP_MS_MAX, () => this.#askForOthers());
   }
 
-  /** With another session it is told of all others by joining. */
+  /** Unless it is behind again: then it drains again. */
   #askForOthers(): void {
     this.#willAsk = false;
-    if (this.#phase.name === 'entered') this.#pass([askForOthers(this.#kind, this.id)]);
+    if (this.#phase.name === 'entered' && this.#budget.caughtUp()) this.#pass([askForOthers(this.#kind, this.id)]);
   }
 
   #take(data: string | Uint8Array): void {

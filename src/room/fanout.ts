@@ -293,10 +293,13 @@ const KINDS: readonly ClientKind[] = ['sdk', 'yjs'];
 
 const FRAMES_OF: Readonly<Record<ClientKind, (told: readonly Waiting[]) => OutFrame[]>> = { sdk: sdkFrames, yjs: yjsFrames };
 
+/** Of one op whose text is not at hand, as of those that are taken back. */
+const OP_BYTES = 64;
+
 /** About how many bytes a message takes, where it may be many. */
 export function weightOf(message: ServerMessage): number {
   if (message.type === 'storage.state') return charactersOf(message.chunks);
-  if (message.type === 'storage.ops') return message.json?.length ?? 0;
+  if (message.type === 'storage.ops') return message.json?.length ?? message.ops.length * OP_BYTES;
   if (message.type === 'presences') return charactersOf(message.texts);
   return message.type === 'ydoc.state' || message.type === 'ydoc.update' ? message.update.length : 0;
 }

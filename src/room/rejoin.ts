@@ -1,4 +1,4 @@
-/** After which refusals a session that lost its room tries again, how soon, and how long its client is waited for then. Pure. */
+/** When a session joins anew, after which refusals it tries again, how soon, and how long its client is waited for then. Pure. */
 import type { ErrorCode } from '../base/errors.ts';
 
 /** The room is between two owners, or the database is away; anything else is the answer. */
@@ -11,6 +11,9 @@ export const REJOIN_AFTER: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'OUTCOME_UNKNOWN',
   'DATABASE_UNAVAILABLE',
 ]);
+
+/** Over this time the sessions of a room whose accesses changed join anew: a thousand in one turn would hold up all others. */
+export const ANEW_MS_MAX = 2_000;
 
 /** From a new snapshot to what its reader sends again: a round trip, and the snapshot's own time on the wire. */
 export const RESEND_MS_MAX = 10_000;

@@ -338,9 +338,9 @@ export class RoomActor implements Actor<Command> {
   #lose(why: Loss | 'broken' | 'retired'): void {
     if (this.#isLost) return;
     this.#isLost = true;
+    this.#pending.drop();
     this.#onLost(); // first: whatever else breaks, the next who asks finds another actor
     this.#watch.close();
-    this.#pending.drop();
     this.#deps.metrics?.count('atrium_rooms_lost_total', why);
     const level = why === 'retired' ? 'debug' : 'warn';
     this.#deps.log[level](

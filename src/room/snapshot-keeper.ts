@@ -80,7 +80,10 @@ export class SnapshotKeeper implements Keeper {
 
   /** The database may have lost the last that it acknowledged, snapshots and journal: the state of now is saved, whatever was saved before. */
   doubt(): void {
-    if (this.#deps.room.version > 0) this.#doubts += 1;
+    if (this.#deps.room.version === 0) return;
+    this.#doubts += 1;
+    this.#failures = 0;
+    this.#notBeforeMs = 0;
   }
 
   get #isDoubted(): boolean {

@@ -10,6 +10,10 @@ import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { soleAwarenessId } from '../protocol/yjs-frames.ts';
 import type { Command } from './shapes.ts';
 
+/** As many as a room may have. */
+const YDOCS_MAX = 1_000;
+/** Some thousand people who ever wrote. */
+const VECTOR_BYTES_MAX = 16 * 1024;
 /** Asked with by all clients that have nothing yet. */
 const NOTHING = Uint8Array.of(0);
 
@@ -29,7 +33,7 @@ export class Told {
         this.#followsStorage = true;
         break;
       case 'ydoc.fetch':
-        this.#ydocs.set(command.guid, isNothing(command.vector) ? NOTHING : copied(command.vector));
+        this.#noteYdoc(command);
         break;
       case 'awareness.change':
         this.#noteAwareness(command.update);
@@ -46,6 +50,12 @@ export class Told {
     if (this.#followsStorage) commands.push({ type: 'storage.fetch', from });
     for (const [guid, vector] of this.#ydocs) commands.push({ type: 'ydoc.fetch', from, guid, vector });
     return commands;
+  }
+
+  /** Also of who may not read it, and is told nothing: hence its own bounds. Of a vector that is longer the client gets the whole document once more. */
+  #noteYdoc({ guid, vector }: Extract<Command, { type: 'ydoc.fetch' }>): void {
+    if (!this.#ydocs.has(guid) && this.#ydocs.size >= YDOCS_MAX) return;
+    this.#ydocs.set(guid, isNothing(vector) || vector.length > VECTOR_BYTES_MAX ? NOTHING : copied(vector));
   }
 
   /** A copy for one newcomer may be older than what was said before it (`presenceFor` in `presence.ts`). */

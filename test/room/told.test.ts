@@ -55,3 +55,13 @@ test('[RJ15] what is told again has memory of its own', () => {
     expect(buffer.byteLength).toBe(length);
   }
 });
+
+test('[RJ16] of documents that it asked for, as many are told again as a room may have, and a long state vector as none', () => {
+  const told = new Told();
+  const fetch = (guid: string, vector: Uint8Array) => told.note({ type: 'ydoc.fetch', from: old, guid, vector });
+  for (let number = 0; number < 1_100; number += 1) fetch(`doc-${number}`, new Uint8Array([1, 2, number & 127]));
+  fetch('doc-0', new Uint8Array(16 * 1024 + 1).fill(1));
+  const commands = told.again(now);
+  expect(commands).toHaveLength(1_000);
+  expect(commands[0]).toEqual({ type: 'ydoc.fetch', from: 'w-2', guid: 'doc-0', vector: new Uint8Array([0]) });
+});

@@ -25,6 +25,6 @@ export interface Actor<Command> {
   saveAnew(): void;
   /** This worker may not speak for it any more: forgets what was not told. Afterwards it is never called again. */
   drop(): void;
-  /** Writes down what is not yet written, gives up ownership. Afterwards it is never called again. */
+  /** Writes down what is not yet written, gives up ownership. Afterwards it is told nothing but `saveAnew`, while it stops. */
   stop(): Promise<void>;
 }

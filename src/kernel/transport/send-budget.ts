@@ -49,6 +49,11 @@ export class SendBudget {
     return verdict;
   }
 
+  /** Whether it misses what it may, and has not caught up. */
+  get hasMissed(): boolean {
+    return this.#isThinned;
+  }
+
   /** Whether a reader that missed something reads again, and has room for the latest of it. Says so once. */
   caughtUp(): boolean {
     if (!this.#isThinned || this.#socket.bufferedBytes() > this.#softBytesMax / 2) return false;
