@@ -102,7 +102,7 @@ export async function startRooms({
       for (const { roomId } of entered) memory.forget(roomId);
     },
   });
-  const timeline = new TimelineWatch({ db, clock: systemClock, log, onPromoted: () => standing.worker?.saveAnew() });
+  const timeline = new TimelineWatch({ db, clock: systemClock, log, onPromoted: () => standing.worker?.databaseReplaced() });
   const close = async (): Promise<void> => {
     await timeline.close();
     await visits.close();

@@ -5,8 +5,7 @@
 import { Background, twentieth } from '../base/background.ts';
 import { type Clock, chanceFrom, type Random } from '../base/clock.ts';
 import { asRoomId, type Incarnation, type RoomId, type WorkerAddress } from '../base/ids.ts';
-import type { Metrics } from '../base/metrics.ts';
-import { noMetrics } from '../base/metrics.ts';
+import { type Metrics, noMetrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
 import { noTracer, type Tracer } from '../base/trace.ts';
 import { ActorHost } from '../kernel/actor/actor-host.ts';
@@ -280,8 +279,9 @@ export class Worker {
     this.#host.recall(recalls);
   }
 
-  /** The database may have forgotten the last that it acknowledged: what is in memory here is written down whole. */
-  saveAnew(): void {
+  /** The database may have forgotten the last that it acknowledged: rooms whose claim it still knows are written down whole, the others are lost. */
+  databaseReplaced(): void {
+    this.#ownership.claimAnew();
     this.#host.saveAnew();
   }
 

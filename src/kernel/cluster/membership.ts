@@ -72,6 +72,11 @@ export class Membership implements Ownership {
     await this.#current?.release(stream, options); // without a lease there is nothing left to give up
   }
 
+  /** The database may have forgotten claims that it had granted: all are made anew, and each finds out whether it still was the last. */
+  claimAnew(): void {
+    this.#current?.abandon('the database may have forgotten claims');
+  }
+
   /** Declares all other workers dead; only where something else proves it, as the lock on DATA_DIR does. */
   fenceAllOthers(): Promise<void> {
     return this.#standing().fenceAllOthers();

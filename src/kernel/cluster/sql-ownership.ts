@@ -112,6 +112,11 @@ export class SqlOwnership implements Ownership {
        where stream = ${stream} and epoch = ${epoch} and owner = ${this.incarnation}`);
   }
 
+  /** Gives this lease up at once, because what was claimed under it may have been forgotten. */
+  abandon(why: string): void {
+    this.#lapse(why);
+  }
+
   /**
    * Declares a worker dead, for good: its actors may be claimed at once. `dead` needs proof, such as the exit of its process; `expired` asks the
    * database whether its lease has run out. Returns false when it has not.

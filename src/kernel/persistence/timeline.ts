@@ -51,7 +51,7 @@ export class TimelineWatch {
       const timeline = found?.timeline ?? before;
       this.#timeline = timeline;
       if (before === timeline || before === null) return;
-      log.warn({ before, timeline }, 'database was replaced by a standby: rooms in memory are saved anew');
+      log.warn({ before, timeline }, 'database was replaced by a standby: rooms in memory are claimed and saved anew');
       onPromoted();
     } catch (error) {
       const isAway = error instanceof AppError || this.#timeline !== null; // and perhaps another one comes back

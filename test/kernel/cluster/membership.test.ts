@@ -101,3 +101,14 @@ test('[MB4] a lease that is over before it is in use, because the database took 
   expect(membership.isStanding).toBe(true);
   expect(lapses()).toBe(1);
 });
+
+test('[MB5] a database that may have forgotten claims is asked for all of them again, under a new incarnation', async () => {
+  const { membership, lapses } = await aWorker();
+  const before = membership.incarnation;
+  membership.claimAnew();
+  expect([lapses(), membership.isStanding]).toEqual([1, false]);
+  membership.claimAnew(); // on its way already
+  await settled();
+  expect([lapses(), membership.isStanding]).toEqual([1, true]);
+  expect(membership.incarnation).not.toBe(before);
+});
