@@ -10,7 +10,7 @@ import { Pool } from './pool.ts';
 
 /** A newcomer's first test run is not to take all the time that CI has. */
 const SEEDS = process.env.CI ? 20_000 : 2_000;
-/** On a slow machine fewer, so that a run of everything stays below a quarter of an hour; `npm run sim` has no such bound. */
+/** On a slow machine fewer, so that it does not hold up a run of everything; `npm run sim` has no such bound. */
 const BUDGET_MS = 360_000;
 const SEEDS_LEAST = SEEDS / 40;
 const MUTANT_SEEDS_MAX = 1_500;
