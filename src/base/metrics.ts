@@ -20,8 +20,8 @@ export const COUNTERS = {
   atrium_rooms_lost_total: { label: 'why', help: 'Rooms dropped from memory unread; clients came back and read them anew.' },
   atrium_claims_total: {
     label: 'outcome',
-    values: ['claimed', 'owned', 'gone', 'failed'],
-    help: 'Rooms this worker asked the database for: claimed; owned by a live worker; gone; failed.',
+    values: ['claimed', 'owned', 'gone', 'quarantined', 'failed'],
+    help: 'Rooms this worker asked the database for: claimed; owned by a live worker; gone; quarantined; failed.',
   },
   atrium_snapshots_total: {
     label: 'outcome',

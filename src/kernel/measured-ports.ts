@@ -5,7 +5,7 @@ import type { Metrics } from '../base/metrics.ts';
 import type { Tracer } from '../base/trace.ts';
 import type { Bus } from './cluster/bus.ts';
 import type { Directory } from './cluster/directory.ts';
-import type { Ownership } from './cluster/ownership.ts';
+import type { Ownership, Refusal } from './cluster/ownership.ts';
 import type { Snapshots } from './persistence/snapshots.ts';
 
 interface Measuring {
@@ -41,7 +41,7 @@ export function measuredOwnership(ownership: Ownership, { metrics }: Pick<Measur
       return ownership.incarnation;
     },
     async claim(stream) {
-      let outcome: 'claimed' | 'owned' | 'gone' | 'failed' = 'failed';
+      let outcome: 'claimed' | Refusal['refused'] | 'failed' = 'failed';
       try {
         const claim = await ownership.claim(stream);
         outcome = 'refused' in claim ? claim.refused : 'claimed';

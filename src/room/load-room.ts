@@ -5,7 +5,8 @@
 import { AppError } from '../base/errors.ts';
 import type { RoomId } from '../base/ids.ts';
 import { noTracer, type Span, type Tracer } from '../base/trace.ts';
-import { NUMBERS_PER_CLAIM } from '../kernel/cluster/ownership.ts';
+import { type Claim, NUMBERS_PER_CLAIM, type Refusal } from '../kernel/cluster/ownership.ts';
+import type { Quarantine } from '../kernel/cluster/quarantine.ts';
 import { decodeRecords, type JournalRecord } from './journal-record.ts';
 import { emptyRoom } from './room.ts';
 import { RoomActor } from './room-actor.ts';
@@ -19,31 +20,54 @@ export interface LoadRoomDeps extends RoomActorDeps {
   readonly findStream: (roomId: RoomId) => Promise<number | null>;
   /** The schema attached to the room of this number, if one is. */
   readonly findSchema: (stream: number) => Promise<RoomSchema | null>;
+  readonly quarantine: Pick<Quarantine, 'load'>;
   readonly tracer?: Tracer;
 }
 
 /** @throws AppError ROOM_NOT_FOUND, ROOM_MOVED when a live worker owns it, ROOM_UNREADABLE */
 export function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () => void): Promise<RoomActor> {
   const { tracer = noTracer } = deps;
-  return tracer.span('room.load', { facts: { 'atrium.room_id': roomId } }, (span) => load(deps, { roomId, onLost, span }));
+  return tracer.span('room.load', { facts: { 'atrium.room_id': roomId } }, (span) =>
+    load(deps, { roomId, onLost, span, startedMs: deps.clock.monotonicMs() }),
+  );
 }
 
 interface Load {
   readonly roomId: RoomId;
   readonly onLost: () => void;
   readonly span: Span;
+  readonly startedMs: number;
 }
 
-async function load(deps: LoadRoomDeps, { roomId, onLost, span }: Load): Promise<RoomActor> {
-  const startedMs = deps.clock.monotonicMs();
-  const stream = await deps.findStream(roomId);
-  if (stream === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
+async function load(deps: LoadRoomDeps, asked: Load): Promise<RoomActor> {
+  const stream = await deps.findStream(asked.roomId);
+  if (stream === null) throw new AppError('ROOM_NOT_FOUND', { roomId: asked.roomId });
   const claim = await deps.ownership.claim(stream);
-  if ('refused' in claim)
-    throw claim.refused === 'gone' ? new AppError('ROOM_NOT_FOUND', { roomId }) : new AppError('ROOM_MOVED', { at: claim.at });
+  if ('refused' in claim) throw refused(claim, asked.roomId);
+  return deps.quarantine.load(claim, () => restore(deps, claim, asked));
+}
 
-  const room = emptyRoom(roomId, { from: claim.numbersFrom, to: claim.numbersFrom + NUMBERS_PER_CLAIM });
-  room.claim = { stream, epoch: claim.epoch };
+function refused(refusal: Refusal, roomId: RoomId): AppError {
+  switch (refusal.refused) {
+    case 'gone':
+      return new AppError('ROOM_NOT_FOUND', { roomId });
+    case 'owned':
+      return new AppError('ROOM_MOVED', { at: refusal.at });
+    case 'quarantined':
+      return new AppError('ROOM_UNREADABLE', {
+        reason: `one worker after the other ended while it loaded the room; it is tried again after ${refusal.until}`,
+      });
+  }
+}
+
+/** Snapshot and journal, under this claim. */
+async function restore(
+  deps: LoadRoomDeps,
+  { stream, epoch, numbersFrom }: Claim,
+  { roomId, onLost, span, startedMs }: Load,
+): Promise<RoomActor> {
+  const room = emptyRoom(roomId, { from: numbersFrom, to: numbersFrom + NUMBERS_PER_CLAIM });
+  room.claim = { stream, epoch };
   // After the claim: who attached a schema under an earlier owner has written it down by now, or finds that it is too late.
   const schema = await deps.findSchema(stream);
   if (schema !== null) restoreSchema(room, schema);
@@ -64,7 +88,6 @@ async function load(deps: LoadRoomDeps, { roomId, onLost, span }: Load): Promise
       });
   }
 
-  const { epoch } = claim;
   const loadMs = deps.clock.monotonicMs() - startedMs;
   span.note({ 'atrium.epoch': epoch, 'atrium.version': room.version, 'atrium.journal_entries': entries.length });
   deps.metrics?.observe('atrium_room_load_seconds', loadMs / 1_000);

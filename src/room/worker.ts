@@ -3,79 +3,37 @@
  * so that the same worker runs in production and, many at a time, in the simulation.
  */
 import { Background, twentieth } from '../base/background.ts';
-import { type Clock, chanceFrom, type Random } from '../base/clock.ts';
+import { chanceFrom } from '../base/clock.ts';
 import { asRoomId, type Incarnation, type RoomId, type WorkerAddress } from '../base/ids.ts';
 import { type Metrics, noMetrics } from '../base/metrics.ts';
-import type { Log } from '../base/observe.ts';
-import { noTracer, type Tracer } from '../base/trace.ts';
+import { noTracer } from '../base/trace.ts';
 import { ActorHost } from '../kernel/actor/actor-host.ts';
-import type { Bus } from '../kernel/cluster/bus.ts';
-import type { Directory, WorkerEntry } from '../kernel/cluster/directory.ts';
+import type { WorkerEntry } from '../kernel/cluster/directory.ts';
 import { LEASE } from '../kernel/cluster/lease.ts';
 import { Membership } from '../kernel/cluster/membership.ts';
 import { OwnLocations } from '../kernel/cluster/own-locations.ts';
 import type { Recall } from '../kernel/cluster/ownership.ts';
+import { Quarantine } from '../kernel/cluster/quarantine.ts';
 import { Rebalancer } from '../kernel/cluster/rebalancer.ts';
 import { Router } from '../kernel/cluster/router.ts';
 import { findLeasedWorkers } from '../kernel/cluster/sql-workers.ts';
 import { Workers } from '../kernel/cluster/workers.ts';
 import { measuredBus, measuredDirectory, measuredOwnership, measuredSnapshots } from '../kernel/measured-ports.ts';
-import type { Blobs } from '../kernel/persistence/blobs.ts';
-import type { Sql } from '../kernel/persistence/sql.ts';
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
-import type { Sheds } from '../kernel/shedding.ts';
 import { Beat } from './beat.ts';
 import { isRepeatable } from './command-kinds.ts';
-import type { ConnectionDeps } from './connection-deps.ts';
 import { DocumentsAhead } from './documents-ahead.ts';
-import { Gateway, type GatewayDeps } from './gateway.ts';
+import { Gateway } from './gateway.ts';
 import { Intake } from './intake.ts';
 import { type LoadRoomDeps, loadRoom } from './load-room.ts';
-import { type RoomPolicy, WAITING_BYTES_MAX } from './policy.ts';
+import { WAITING_BYTES_MAX } from './policy.ts';
 import { RemoteSessions, type SessionSink } from './remote-sessions.ts';
 import type { RoomActor } from './room-actor.ts';
-import { type RememberedRooms, RoomChanges } from './room-changes.ts';
-import type { RoomWatcher } from './room-watch.ts';
+import { RoomChanges } from './room-changes.ts';
 import type { Command, Ending, RoomDoor } from './shapes.ts';
 import { WaitingBytes } from './waiting-bytes.ts';
-
-export interface WorkerDeps {
-  readonly world: {
-    readonly clock: Clock;
-    readonly random: Random;
-    readonly log: Log;
-    readonly metrics?: Metrics;
-    readonly tracer?: Tracer;
-  };
-  /** Connections for leases, claims, journal and snapshots alone. */
-  readonly authority: Sql;
-  readonly blobs: Blobs;
-  /** `workerName` is of this process alone and begins the ids of its sessions. */
-  readonly cluster: {
-    readonly bus: Bus;
-    readonly directory: Directory;
-    readonly workerName: string;
-    /** Workers with a valid lease, this one among them; the database is asked when absent. */
-    readonly findLeased?: () => Promise<WorkerEntry[]>;
-  };
-  readonly rooms: Pick<LoadRoomDeps, 'findStream' | 'findSchema' | 'keepVersion'> & {
-    /** Where the worker is that owns the room under a valid lease. */
-    readonly findOwner: (roomId: RoomId) => Promise<WorkerAddress | null>;
-    readonly findMissingFiles: ConnectionDeps['findMissingFiles'];
-    readonly remembered: RememberedRooms;
-  };
-  readonly limits: { readonly policy: RoomPolicy } & Pick<GatewayDeps, 'limits' | 'connectionsMax'>;
-  readonly admit: ConnectionDeps['admit'];
-  /** What this worker refuses for a while because it cannot keep up; nothing when absent. */
-  readonly sheds?: Sheds;
-  /** Where what sockets say waits while it cannot; its own when absent. */
-  readonly intake?: Intake;
-  readonly watcher?: RoomWatcher | undefined;
-  readonly onRegistered?: (incarnation: Incarnation) => void;
-  /** What this worker says of itself to those who look at it: plain data. */
-  readonly report?: () => unknown;
-}
+import type { WorkerDeps } from './worker-deps.ts';
 
 /** Commands that wait for one room to load; each is a socket that joins or a REST call. */
 const WAITING_PER_ROOM_MAX = 2_000;
@@ -205,6 +163,7 @@ export class Worker {
         tracer,
       }),
       ownership: measuredOwnership(ownership, { metrics }),
+      quarantine: new Quarantine(authority),
       mayAnswer: () => ownership.isStanding,
       policy: limits.policy,
       beat: new Beat(clock),

@@ -31,7 +31,7 @@ interface Cluster {
 }
 
 /** Two workers that serve. */
-async function aCluster(): Promise<Cluster> {
+async function aCluster(settings: Readonly<Record<string, string>> = {}): Promise<Cluster> {
   const folder = await aDataDir('atrium-workers-');
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 20 }));
   const port = await quietPorts(3); // one to serve on, two for the admins
@@ -48,6 +48,7 @@ async function aCluster(): Promise<Cluster> {
     REDIS_URL: redisUrl,
     REDIS_PREFIX: aRedisPrefix(),
     LOG_LEVEL: 'debug',
+    ...settings,
   });
   const adminPorts = [admin, admin + 1];
   for (const at of adminPorts)
@@ -198,5 +199,39 @@ describe.skipIf(isExternal || !services.has('redis') || !s3.isThere)('two worker
       for (const port of cluster.adminPorts) expect(await readiness(port)).toBe(200);
     }
     await cluster.supervised.stop('SIGTERM');
+  });
+
+  test('[QN5] a room that ends whoever loads it is left alone after two or three workers, and all others are served', async () => {
+    const preload = new URL('../support/e2e/deadly-journal.mjs', import.meta.url).href;
+    const cluster = await aCluster({ NODE_OPTIONS: `--import=${preload}` });
+    const { supervised, backend } = cluster;
+    const [deadly, calm] = [await aRoom(cluster), await aRoom(cluster)];
+    await backend.mutateStorage(deadly, ({ root }) => root.set('word', 'deadly'));
+    expect(await write(cluster, { roomId: calm, number: 1 })).toBe(true);
+    supervised.signalWorker(await ownerOf(deadly, cluster), 'SIGKILL');
+
+    const answer = await until(
+      'it is left alone',
+      async () => {
+        const refusal = await backend.getStorageDocument(deadly, 'json').catch((error: unknown) => error);
+        return String(refusal).includes('ended while it loaded the room') ? refusal : undefined;
+      },
+      { timeoutMs: 60_000 },
+    );
+    expect(answer).toMatchObject({ status: 503 });
+    for (const port of cluster.adminPorts)
+      await until('both are ready', async () => (await readiness(port)) === 200, { timeoutMs: 30_000 });
+    const started = supervised.pids().length;
+    const ended = started - 3; // two at first, one in the place of that which was killed
+    expect([2, 3]).toContain(ended); // the kill counts where it came within ten seconds
+
+    await until('the other room takes writes', () => write(cluster, { roomId: calm, number: 2 }), { timeoutMs: 10_000 });
+    expect(await contentOf(calm, cluster)).toEqual([1, 2]);
+    for (let time = 0; time < 5; time += 1)
+      await expect(backend.getStorageDocument(deadly, 'json')).rejects.toMatchObject({ status: 503 });
+    expect(supervised.pids()).toHaveLength(started);
+    expect(await backend.getRoom(deadly)).toMatchObject({ id: deadly }); // what does not need it awake is there
+    await backend.deleteRoom(deadly);
+    await supervised.stop('SIGTERM');
   });
 });

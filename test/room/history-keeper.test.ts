@@ -4,8 +4,10 @@ import { Background, twentieth } from '../../src/base/background.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import { Quarantine } from '../../src/kernel/cluster/quarantine.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
+import type { Sql } from '../../src/kernel/persistence/sql.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { decodeVersion } from '../../src/room/history-body.ts';
@@ -65,11 +67,12 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
         return 'saved';
       },
     },
+    quarantine: new Quarantine({} as Sql), // no claim here is suspect
     ownership: {
       incarnation: asIncarnation('w'),
       claim: async () => {
         epoch += 1;
-        return { stream: 5, epoch, numbersFrom: epoch * 1_000 };
+        return { stream: 5, epoch, numbersFrom: epoch * 1_000, crashes: 0 };
       },
       release: async () => undefined,
     },

@@ -3,8 +3,10 @@ import { Background, twentieth } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
+import { Quarantine } from '../../src/kernel/cluster/quarantine.ts';
 import type { Journal, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
+import type { Sql } from '../../src/kernel/persistence/sql.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { encodeRecord, type JournalRecord } from '../../src/room/journal-record.ts';
@@ -28,7 +30,13 @@ function stored(over: {
   stream?: number | null;
   schema?: RoomSchema | null;
 }) {
-  const { claim = { stream: 5, epoch: 2, numbersFrom: 1_001 }, snapshot = null, entries = [], stream = 5, schema = null } = over;
+  const {
+    claim = { stream: 5, epoch: 2, numbersFrom: 1_001, crashes: 0 },
+    snapshot = null,
+    entries = [],
+    stream = 5,
+    schema = null,
+  } = over;
   return {
     clock: manualClock(),
     beat: new Beat(manualClock()),
@@ -52,6 +60,7 @@ function stored(over: {
     },
     findStream: async () => stream,
     findSchema: async () => schema,
+    quarantine: new Quarantine({} as Sql), // no claim here is suspect
     keepVersion: async () => 'kept' as const,
   };
 }
@@ -105,6 +114,10 @@ test('[SN-R7] no such room, a room that is gone, and a room of another worker ar
   await expect(load({ claim: { refused: 'gone' } })).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND' });
   await expect(load({ claim: { refused: 'owned', by: asIncarnation('x'), at: asWorkerAddress('x:1') } })).rejects.toMatchObject({
     code: 'ROOM_MOVED',
+  });
+  await expect(load({ claim: { refused: 'quarantined', until: '2026-11-27T21:00:00.000Z' } })).rejects.toMatchObject({
+    code: 'ROOM_UNREADABLE',
+    message: expect.stringContaining('it is tried again after 2026-11-27T21:00:00.000Z'),
   });
 });
 

@@ -3,7 +3,9 @@ import { expect, test } from 'vitest';
 import { Background, twentieth } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import { Quarantine } from '../../src/kernel/cluster/quarantine.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
+import type { Sql } from '../../src/kernel/persistence/sql.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { type LoadRoomDeps, loadRoom } from '../../src/room/load-room.ts';
@@ -43,9 +45,10 @@ function aDatabase() {
       readAfter: async (_, version) => entries.filter((entry) => entry.version > version),
     },
     snapshots: { load: async () => null, save: async () => 'saved' },
+    quarantine: new Quarantine({} as Sql), // no claim here is suspect
     ownership: {
       incarnation: asIncarnation('w'),
-      claim: async () => ({ stream: 5, epoch: ++epoch, numbersFrom: epoch * 1_000 }),
+      claim: async () => ({ stream: 5, epoch: ++epoch, numbersFrom: epoch * 1_000, crashes: 0 }),
       release: async () => undefined,
     },
     sessions: { has: () => true, deliver: () => null, closeSessions: () => undefined, loseSessions: () => undefined },

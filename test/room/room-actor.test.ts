@@ -429,7 +429,7 @@ test('[GA17] with a new lease the room goes on from memory when nobody else has 
   expect(await actor.resume()).toBe('not yet'); // without a lease
   lease.holds = true;
   expect(await actor.resume()).toBe('not yet'); // what is on its way to the journal comes first
-  claims.push({ stream: 5, epoch: 4, numbersFrom: 2_001 });
+  claims.push({ stream: 5, epoch: 4, numbersFrom: 2_001, crashes: 0 });
   appends[0]!.answer('committed');
   await settled();
   await settled();
@@ -441,7 +441,7 @@ test('[GA17] with a new lease the room goes on from memory when nobody else has 
 });
 
 test.each([
-  ['claimed in between', { stream: 5, epoch: 5, numbersFrom: 2_001 }],
+  ['claimed in between', { stream: 5, epoch: 5, numbersFrom: 2_001, crashes: 0 }],
   ['owned by another', { refused: 'owned', by: asIncarnation('x'), at: asWorkerAddress('x:1') }],
   ['gone', { refused: 'gone' }],
 ] as const)('[GA18] a room that was %s is lost instead, and told to nobody', async (_, claim) => {
@@ -613,7 +613,7 @@ test('[DO2] nor one without a lease, until it has one again', async () => {
   clock.advance(1);
   await settled();
   expect(saves).toEqual([]);
-  claims.push({ stream: 5, epoch: 4, numbersFrom: 2_001 });
+  claims.push({ stream: 5, epoch: 4, numbersFrom: 2_001, crashes: 0 });
   await actor.resume();
   actor.tick(clock.nowMs());
   clock.advance(1);

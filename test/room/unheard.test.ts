@@ -7,7 +7,8 @@ import { asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { Message } from '../../src/kernel/cluster/bus.ts';
 import type { Query, Sql } from '../../src/kernel/persistence/sql.ts';
-import { Worker, type WorkerDeps } from '../../src/room/worker.ts';
+import { Worker } from '../../src/room/worker.ts';
+import type { WorkerDeps } from '../../src/room/worker-deps.ts';
 import { until } from '../support/e2e/until.ts';
 import { memoryBlobs } from '../support/memory-blobs.ts';
 

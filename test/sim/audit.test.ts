@@ -22,7 +22,10 @@ async function aTrial() {
 
 type Trial = Awaited<ReturnType<typeof aTrial>>;
 
-const owner = (epoch: number, name: string | null): OwnerRow => ({ epoch, owner: name, numbersNext: 1, snapshotVersion: 0 });
+const owner = (epoch: number, name: string | null): OwnerRow => ({
+  ...{ epoch, owner: name, numbersNext: 1, snapshotVersion: 0 },
+  ...{ loadingSinceMs: null, crashes: 0, crashedAtMs: null },
+});
 const row = (version: number, more: Partial<JournalRow> = {}): JournalRow => ({
   version,
   count: 1,

@@ -90,7 +90,7 @@ export const believeHints: MakeSql = (db, { redis, tables, address }) =>
       const stream = query.values[2] as number;
       const key = [...tables.rooms].find(([, pk]) => pk === stream)?.[0] ?? '';
       const hint = await redis.memory.locate(key);
-      return hint?.address === address ? [{ stream, epoch: hint.epoch, numbersFrom: 1_000 * stream }] : run(query);
+      return hint?.address === address ? [{ stream, epoch: hint.epoch, numbersFrom: 1_000 * stream, crashes: 0 }] : run(query);
     },
   })(db);
 
@@ -192,7 +192,8 @@ export const resumeWhatever: MakeSql = (db, { life }) => {
     async claim(query, run) {
       const stream = query.values[2] as number;
       const known = epochs.get(stream);
-      const [claim] = life.isResuming && known !== undefined ? [{ stream, epoch: known + 1, numbersFrom: 0 }] : await run(query);
+      const [claim] =
+        life.isResuming && known !== undefined ? [{ stream, epoch: known + 1, numbersFrom: 0, crashes: 0 }] : await run(query);
       if (claim !== undefined) epochs.set(stream, claim.epoch);
       return claim === undefined ? [] : [claim];
     },

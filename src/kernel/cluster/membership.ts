@@ -102,7 +102,7 @@ export class Membership implements Ownership {
     taken.lease = lease;
     if (this.#isOver) return this.#giveUp(lease); // left meanwhile
     // Under its former name this worker does nothing any more, so nobody need wait until that name's lease has run out.
-    if (this.#former !== null) await lease.fence(this.#former, 'dead').catch((error: unknown) => this.#unfenced(error));
+    if (this.#former !== null) await lease.follow(this.#former).catch((error: unknown) => this.#unfenced(error));
     this.#former = lease.incarnation;
     if (this.#isOver) return this.#giveUp(lease);
     if (lease.duty === 'stop') return this.#register(); // the database took longer than a lease lasts

@@ -11,14 +11,17 @@ export interface Claim {
   readonly epoch: number;
   /** First number of the block of actor numbers that this claim reserved (protocol §4: never the same number twice). */
   readonly numbersFrom: number;
+  /** Owners in a row that ended while they loaded it, or soon after; with any, `Quarantine` says how it is to be loaded. */
+  readonly crashes: number;
 }
 
 /** How many numbers one claim reserves; a room that needs more reserves them through its journal. */
 export const NUMBERS_PER_CLAIM = 1_000;
 
-/** `gone`: no such actor. `owned`: a live worker has it. */
+/** `gone`: no such actor. `owned`: a live worker has it. `quarantined`: nobody may load it before this time. */
 export type Refusal =
   | { readonly refused: 'gone' }
+  | { readonly refused: 'quarantined'; readonly until: string }
   | { readonly refused: 'owned'; readonly by: Incarnation; readonly at: WorkerAddress };
 
 /** An actor that a change of the database took from its owner: whoever claimed it under a lower epoch may not answer for it any more. */

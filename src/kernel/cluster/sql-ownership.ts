@@ -12,6 +12,7 @@ import type { Log } from '../../base/observe.ts';
 import { named, type Query, type Sql, sql } from '../persistence/sql.ts';
 import { type Duty, dutyAt, LEASE } from './lease.ts';
 import { type Claim, NUMBERS_PER_CLAIM, type Ownership, type Recall, type Refusal } from './ownership.ts';
+import { countCrashQuery, endedLoading, quarantinedUntil } from './quarantine.ts';
 
 export interface SqlOwnershipDeps {
   readonly db: Sql;
@@ -78,22 +79,35 @@ export class SqlOwnership implements Ownership {
       if (found === undefined) return { refused: 'gone' };
       if (!found.holdsLease) this.#lapse('fenced by another worker');
       this.#mustServe();
-      const { owner, address } = found;
+      const { owner, address, until } = found;
       hasFenced = owner !== null && !found.isFenced && found.isExpired && (await this.fence(owner, 'expired'));
       const isFree = owner === null || found.isFenced || hasFenced;
       if (!isFree) return { refused: 'owned', by: owner, at: address };
+      if (until !== null) return { refused: 'quarantined', until };
     }
     throw new AppError('ROOM_MOVED'); // others claim it faster than we can look
   }
 
-  async #tryClaim(stream: number, ofDead: 'dead' | 'expired'): Promise<Claim | null> {
+  async #tryClaim(stream: number, ofDead: 'dead' | 'expired'): Promise<Claim | Refusal | null> {
     this.#mustServe();
     const [row] = await this.#deps.db.query(claimQuery(stream, this.incarnation));
     this.#mustServe(); // the answer may have come after the lease; the claim is then as good as fenced
     if (row === undefined) return null;
     const { from, ...claim } = row;
-    this.#metrics.count('atrium_takeovers_total', from === 'other' ? ofDead : from);
-    return claim;
+    const isOfDead = from === 'other' || from === 'loading';
+    this.#metrics.count('atrium_takeovers_total', isOfDead ? ofDead : from);
+    return from === 'loading' ? this.#suspected(claim) : claim;
+  }
+
+  async #suspected(claim: Claim): Promise<Claim | Refusal> {
+    const { stream, epoch, numbersFrom } = claim;
+    const [counted] = await this.#deps.db.query(countCrashQuery(claim));
+    if (counted === undefined) throw new AppError('ROOM_MOVED');
+    const { crashes, until } = counted;
+    this.#deps.log[until === null ? 'warn' : 'error']({ stream, epoch, crashes, until }, 'owner ended while it loaded this');
+    if (until === null) return { ...claim, crashes };
+    await this.release(stream, { epoch, numbersNext: numbersFrom });
+    return { refused: 'quarantined', until };
   }
 
   get #metrics(): Metrics {
@@ -135,7 +149,12 @@ export class SqlOwnership implements Ownership {
   /** The end in order: others may take at once what was not released. Stop all actors before. */
   async retire(): Promise<void> {
     this.#end();
-    await this.fence(this.incarnation, 'dead');
+    await this.#deps.db.change(endQuery(this.incarnation));
+  }
+
+  /** Ends the name that this worker had before: nothing is done under it any more. */
+  async follow(former: Incarnation): Promise<void> {
+    await this.#deps.db.change(endQuery(former));
   }
 
   async #renew(): Promise<void> {
@@ -206,25 +225,39 @@ function fenceQuery(incarnation: Incarnation, proof: Query): Query {
      where incarnation = ${incarnation} and (fenced_at is not null or ${proof})`;
 }
 
+/** As a fence, of a worker that was not ended by what it did. */
+function endQuery(incarnation: Incarnation): Query {
+  return sql`
+    update worker_lease set fenced_at = coalesce(fenced_at, clock_timestamp()), lived_on = true where incarnation = ${incarnation}`;
+}
+
+type Former = 'released' | 'own' | 'loading' | 'other';
+
 /**
  * One row, one statement. It waits for appends on their way (they hold the row for share), so all they wrote can be read afterwards.
  * The lease of the claimer is part of the guard: who was fenced claims nothing.
  */
-function claimQuery(stream: number, self: Incarnation): Query<Claim & { from: 'released' | 'own' | 'other' }> {
+function claimQuery(stream: number, self: Incarnation): Query<Claim & { from: Former }> {
   return named(
     'ownership.claim',
-    sql<Claim & { from: 'released' | 'own' | 'other' }>`
+    sql<Claim & { from: Former }>`
     update actor_owner o
-       set epoch = o.epoch + 1, owner = ${self}, numbers_next = o.numbers_next + ${NUMBERS_PER_CLAIM}
-     where o.stream = ${stream}
+       set epoch = o.epoch + 1, owner = ${self}, numbers_next = o.numbers_next + ${NUMBERS_PER_CLAIM},
+           loading_since = case when o.crashes = 0 then clock_timestamp() end
+     where o.stream = ${stream} and ${quarantinedUntil()} is null
        and (o.owner is null or o.owner = ${self}
             or exists (select from worker_lease w where w.incarnation = o.owner and w.fenced_at is not null))
        and exists (select from worker_lease me where me.incarnation = ${self} and me.fenced_at is null and me.lease_until > clock_timestamp())
-    returning o.stream, o.epoch, o.numbers_next - ${NUMBERS_PER_CLAIM} as "numbersFrom",
-              -- the row as it was when the statement began; only counted
-              (select case when former.owner is null then 'released' when former.owner = ${self} then 'own' else 'other' end
-                 from actor_owner former where former.stream = o.stream) as from`,
+    returning o.stream, o.epoch, o.numbers_next - ${NUMBERS_PER_CLAIM} as "numbersFrom", o.crashes,
+              ${formerOwner(stream, self)} as from`,
   );
+}
+
+/** By the row as it was when the statement began: enough to be counted. */
+function formerOwner(stream: number, self: Incarnation): Query {
+  return sql`(
+    select case when o.owner is null then 'released' when o.owner = ${self} then 'own' when ${endedLoading()} then 'loading' else 'other' end
+      from actor_owner o left join worker_lease w on w.incarnation = o.owner where o.stream = ${stream})`;
 }
 
 interface FoundOwner {
@@ -233,13 +266,16 @@ interface FoundOwner {
   readonly isFenced: boolean;
   readonly isExpired: boolean;
   readonly holdsLease: boolean;
+  /** Of its quarantine. */
+  readonly until: string | null;
 }
 
 function ownerQuery(stream: number, self: Incarnation): Query<FoundOwner> {
   return sql<FoundOwner>`
     select o.owner, w.address, coalesce(w.fenced_at is not null, false) as "isFenced", coalesce(${isExpired('w')}, false) as "isExpired",
            exists (select from worker_lease me where me.incarnation = ${self} and me.fenced_at is null and me.lease_until > clock_timestamp())
-             as "holdsLease"
+             as "holdsLease",
+           ${quarantinedUntil()} as until
       from actor_owner o left join worker_lease w on w.incarnation = o.owner
      where o.stream = ${stream}`;
 }

@@ -36,7 +36,7 @@ test('[OW14] a claim is counted by what became of the last owner, and says no mo
   const [first, second] = [await aWorker(db), await aWorker(db)];
   const [released, dead, expired] = [await aStream(db), await aStream(db), await aStream(db)];
   for (const stream of [released, dead, expired]) await claimed(first.ownership, stream);
-  expect(Object.keys(await claimed(first.ownership, dead)).sort()).toEqual(['epoch', 'numbersFrom', 'stream']);
+  expect(Object.keys(await claimed(first.ownership, dead)).sort()).toEqual(['crashes', 'epoch', 'numbersFrom', 'stream']);
   expect(first.counted.map((line) => line.split(' ')[1])).toEqual(['released', 'released', 'released', 'own']);
 
   const { ownership } = first;

@@ -14,7 +14,7 @@ import type { LeaseRow, OwnerRow } from './tables.ts';
 export function* register(tx: FakeTransaction, [incarnation, address, lastsMs]: readonly any[]): Running {
   const untilMs = tx.nowMs() + lastsMs;
   yield* lock(leaseKey(incarnation), 'update');
-  tx.atCommit(() => tx.tables.leases.set(incarnation, { address, untilMs, draining: false, fencedAtMs: null }));
+  tx.atCommit(() => tx.tables.leases.set(incarnation, { address, untilMs, draining: false, fencedAtMs: null, livedOn: false }));
   return [];
 }
 
@@ -45,33 +45,95 @@ function claimable(tx: FakeTransaction, self: string): (row: OwnerRow) => boolea
     (owner === null || owner === self || isFenced(leases.get(owner))) && holdsLease(leases.get(self), tx.nowMs());
 }
 
-export function* claim(tx: FakeTransaction, [self, numbers, stream]: readonly any[]): Running {
+/** Null when it may be loaded. */
+function quarantinedUntilMs(
+  { crashes, crashedAtMs }: OwnerRow,
+  { nowMs, crashesMax, lastsMs }: { nowMs: number; crashesMax: number; lastsMs: number },
+): number | null {
+  return crashes >= crashesMax && crashedAtMs !== null && crashedAtMs > nowMs - lastsMs ? crashedAtMs + lastsMs : null;
+}
+
+export function* claim(tx: FakeTransaction, values: readonly any[]): Running {
+  const [self, numbers, stream, crashesMax, lastsMs] = values;
   const { tables } = tx;
-  const row = yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), claimable(tx, self));
+  const leases = new Map(tables.leases);
+  const isClaimable = claimable(tx, self);
+  const isFree = (row: OwnerRow): boolean =>
+    isClaimable(row) && quarantinedUntilMs(row, { nowMs: tx.nowMs(), crashesMax, lastsMs }) === null;
+  const row = yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), isFree);
   if (row === null) return [];
   const { epoch, numbersNext } = { epoch: row.epoch + 1, numbersNext: row.numbersNext + numbers };
-  tx.atCommit(() => tables.setOwner(stream, { ...row, epoch, owner: self, numbersNext }));
-  const from = row.owner === null ? 'released' : row.owner === self ? 'own' : 'other';
-  return [{ stream, epoch, numbersFrom: row.numbersNext, from }];
+  const loadingSinceMs = row.crashes === 0 ? tx.nowMs() : null;
+  tx.atCommit(() => tables.setOwner(stream, { ...row, epoch, owner: self, numbersNext, loadingSinceMs }));
+  const last = row.owner === null ? undefined : leases.get(row.owner);
+  const from =
+    row.owner === null ? 'released' : row.owner === self ? 'own' : hasEndedLoading(row, last, values[10]) ? 'loading' : 'other';
+  return [{ stream, epoch, numbersFrom: row.numbersNext, crashes: row.crashes, from }];
+}
+
+function hasEndedLoading({ loadingSinceMs }: OwnerRow, last: LeaseRow | undefined, withinMs: number): boolean {
+  return last !== undefined && !last.livedOn && loadingSinceMs !== null && loadingSinceMs > last.untilMs - withinMs;
+}
+
+function ownedUnder(tx: FakeTransaction, { stream, epoch }: { stream: number; epoch: number }) {
+  return lockFitting(
+    { key: ownerKey(stream) },
+    () => tx.tables.owners.get(stream),
+    (row) => row.epoch === epoch,
+  );
+}
+
+export function* countCrash(tx: FakeTransaction, values: readonly any[]): Running {
+  const [crashesMax, inARowMs, countedMax, stream, epoch, , lastsMs] = values;
+  const row = yield* ownedUnder(tx, { stream, epoch });
+  if (row === null) return [];
+  const nowMs = tx.nowMs();
+  const isInARow = row.crashes >= crashesMax || (row.crashedAtMs !== null && row.crashedAtMs > nowMs - inARowMs);
+  const counted = {
+    ...row,
+    crashes: isInARow ? Math.min(row.crashes + 1, countedMax) : 1,
+    crashedAtMs: nowMs,
+    loadingSinceMs: null,
+  };
+  tx.atCommit(() => tx.tables.setOwner(stream, counted));
+  const untilMs = quarantinedUntilMs(counted, { nowMs, crashesMax, lastsMs });
+  return [{ crashes: counted.crashes, until: untilMs === null ? null : new Date(untilMs).toISOString() }];
+}
+
+export function* markLoading(tx: FakeTransaction, [stream, epoch]: readonly any[]): Running {
+  const row = yield* ownedUnder(tx, { stream, epoch });
+  if (row === null) return [];
+  tx.atCommit(() => tx.tables.setOwner(stream, { ...row, loadingSinceMs: tx.nowMs() }));
+  return [{}];
+}
+
+export function* clearCrashes(tx: FakeTransaction, [stream, epoch]: readonly any[]): Running {
+  const row = yield* ownedUnder(tx, { stream, epoch });
+  if (row === null) return [];
+  tx.atCommit(() => tx.tables.setOwner(stream, { ...row, loadingSinceMs: null, crashes: 0, crashedAtMs: null }));
+  return [{}];
 }
 
 /** The mutant that takes its epoch from elsewhere. */
-export function* claimUnderGivenEpoch(tx: FakeTransaction, [self, numbers, stream, , , , , epoch]: readonly any[]): Running {
+export function* claimUnderGivenEpoch(tx: FakeTransaction, values: readonly any[]): Running {
+  const [self, numbers, stream] = values;
+  const epoch = values.at(-1);
   const { tables } = tx;
   const row = yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), claimable(tx, self));
   if (row === null) return [];
   tx.atCommit(() => tables.setOwner(stream, { ...row, epoch, owner: self, numbersNext: row.numbersNext + numbers }));
-  return [{ stream, epoch, numbersFrom: row.numbersNext }];
+  return [{ stream, epoch, numbersFrom: row.numbersNext, crashes: 0 }];
 }
 
 export function lookAtOwner({ believesExpired }: { believesExpired: boolean }): Statement {
-  return (tx, [graceMs, self, stream]) => {
+  return (tx, [graceMs, self, crashesMax, lastsMs, , stream]) => {
     const { owners, leases } = tx.tables;
     const row = owners.get(stream);
     if (row === undefined) return [];
     const lease = row.owner === null ? undefined : leases.get(row.owner);
     const isExpired = believesExpired || (lease !== undefined && lease.untilMs < tx.nowMs() - graceMs);
     const { owner } = row;
+    const untilMs = quarantinedUntilMs(row, { nowMs: tx.nowMs(), crashesMax, lastsMs });
     return [
       {
         owner,
@@ -79,6 +141,7 @@ export function lookAtOwner({ believesExpired }: { believesExpired: boolean }): 
         isFenced: isFenced(lease),
         isExpired,
         holdsLease: holdsLease(leases.get(self), tx.nowMs()),
+        until: untilMs === null ? null : new Date(untilMs).toISOString(),
       },
     ];
   };
@@ -105,6 +168,16 @@ export function fence({ needsExpiry }: { needsExpiry: boolean }): Statement {
     tx.atCommit(() => leases.set(incarnation, { ...row, fencedAtMs }));
     return [{}];
   };
+}
+
+/** A fence of a worker that its rooms have not ended. */
+export function* endInOrder(tx: FakeTransaction, [incarnation]: readonly any[]): Running {
+  const { leases } = tx.tables;
+  yield* lock(leaseKey(incarnation), 'noKeyUpdate');
+  const row = leases.get(incarnation);
+  if (row === undefined) return [];
+  tx.atCommit(() => leases.set(incarnation, { ...row, fencedAtMs: row.fencedAtMs ?? tx.nowMs(), livedOn: true }));
+  return [{}];
 }
 
 export function findLeased(tx: FakeTransaction): Rows {

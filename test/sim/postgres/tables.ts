@@ -5,6 +5,7 @@ export interface LeaseRow {
   readonly untilMs: number;
   readonly draining: boolean;
   readonly fencedAtMs: number | null;
+  readonly livedOn: boolean;
 }
 
 export interface OwnerRow {
@@ -12,6 +13,9 @@ export interface OwnerRow {
   readonly owner: string | null;
   readonly numbersNext: number;
   readonly snapshotVersion: number;
+  readonly loadingSinceMs: number | null;
+  readonly crashes: number;
+  readonly crashedAtMs: number | null;
 }
 
 export interface JournalRow {
@@ -67,7 +71,10 @@ export class FakeTables {
 
   addRoom(id: string, pk: number, epoch = 0): void {
     this.rooms.set(id, pk);
-    this.owners.set(pk, { epoch, owner: null, numbersNext: 1, snapshotVersion: 0 });
+    this.owners.set(pk, {
+      ...{ epoch, owner: null, numbersNext: 1, snapshotVersion: 0 },
+      ...{ loadingSinceMs: null, crashes: 0, crashedAtMs: null },
+    });
   }
 
   /** With all that hangs on it. */

@@ -1,0 +1,55 @@
+/** What a worker is given of the world, so that the same worker runs in production and, many at a time, in the simulation. */
+import type { Clock, Random } from '../base/clock.ts';
+import type { Incarnation, RoomId, WorkerAddress } from '../base/ids.ts';
+import type { Metrics } from '../base/metrics.ts';
+import type { Log } from '../base/observe.ts';
+import type { Tracer } from '../base/trace.ts';
+import type { Bus } from '../kernel/cluster/bus.ts';
+import type { Directory, WorkerEntry } from '../kernel/cluster/directory.ts';
+import type { Blobs } from '../kernel/persistence/blobs.ts';
+import type { Sql } from '../kernel/persistence/sql.ts';
+import type { Sheds } from '../kernel/shedding.ts';
+import type { ConnectionDeps } from './connection-deps.ts';
+import type { GatewayDeps } from './gateway.ts';
+import type { Intake } from './intake.ts';
+import type { LoadRoomDeps } from './load-room.ts';
+import type { RoomPolicy } from './policy.ts';
+import type { RememberedRooms } from './room-changes.ts';
+import type { RoomWatcher } from './room-watch.ts';
+
+export interface WorkerDeps {
+  readonly world: {
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly log: Log;
+    readonly metrics?: Metrics;
+    readonly tracer?: Tracer;
+  };
+  /** Connections for leases, claims, journal and snapshots alone. */
+  readonly authority: Sql;
+  readonly blobs: Blobs;
+  /** `workerName` is of this process alone and begins the ids of its sessions. */
+  readonly cluster: {
+    readonly bus: Bus;
+    readonly directory: Directory;
+    readonly workerName: string;
+    /** Workers with a valid lease, this one among them; the database is asked when absent. */
+    readonly findLeased?: () => Promise<WorkerEntry[]>;
+  };
+  readonly rooms: Pick<LoadRoomDeps, 'findStream' | 'findSchema' | 'keepVersion'> & {
+    /** Where the worker is that owns the room under a valid lease. */
+    readonly findOwner: (roomId: RoomId) => Promise<WorkerAddress | null>;
+    readonly findMissingFiles: ConnectionDeps['findMissingFiles'];
+    readonly remembered: RememberedRooms;
+  };
+  readonly limits: { readonly policy: RoomPolicy } & Pick<GatewayDeps, 'limits' | 'connectionsMax'>;
+  readonly admit: ConnectionDeps['admit'];
+  /** What this worker refuses for a while because it cannot keep up; nothing when absent. */
+  readonly sheds?: Sheds;
+  /** Where what sockets say waits while it cannot; its own when absent. */
+  readonly intake?: Intake;
+  readonly watcher?: RoomWatcher | undefined;
+  readonly onRegistered?: (incarnation: Incarnation) => void;
+  /** What this worker says of itself to those who look at it: plain data. */
+  readonly report?: () => unknown;
+}
