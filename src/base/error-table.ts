@@ -356,6 +356,13 @@ export const ERRORS = {
     message: (facts) => `The stored state of the room could not be read: ${facts.reason}.`,
     suggestion: 'See the log of the worker; the stored state has not been touched.',
   },
+  ROOM_QUARANTINED: {
+    status: 503,
+    close: 1012,
+    retry: true,
+    message: (facts) => `One worker after the other ended while it loaded the room; it is left alone until ${facts.until}.`,
+    suggestion: 'See the log of the workers that ended; the stored state has not been touched.',
+  },
   WORKER_UNREACHABLE: {
     status: 503,
     close: 1012,

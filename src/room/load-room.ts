@@ -20,11 +20,11 @@ export interface LoadRoomDeps extends RoomActorDeps {
   readonly findStream: (roomId: RoomId) => Promise<number | null>;
   /** The schema attached to the room of this number, if one is. */
   readonly findSchema: (stream: number) => Promise<RoomSchema | null>;
-  readonly quarantine: Pick<Quarantine, 'load'>;
+  readonly quarantine: Quarantine;
   readonly tracer?: Tracer;
 }
 
-/** @throws AppError ROOM_NOT_FOUND, ROOM_MOVED when a live worker owns it, ROOM_UNREADABLE */
+/** @throws AppError ROOM_NOT_FOUND, ROOM_MOVED when a live worker owns it, ROOM_UNREADABLE, ROOM_QUARANTINED */
 export function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () => void): Promise<RoomActor> {
   const { tracer = noTracer } = deps;
   return tracer.span('room.load', { facts: { 'atrium.room_id': roomId } }, (span) =>
@@ -54,9 +54,7 @@ function refused(refusal: Refusal, roomId: RoomId): AppError {
     case 'owned':
       return new AppError('ROOM_MOVED', { at: refusal.at });
     case 'quarantined':
-      return new AppError('ROOM_UNREADABLE', {
-        reason: `one worker after the other ended while it loaded the room; it is tried again after ${refusal.until}`,
-      });
+      return new AppError('ROOM_QUARANTINED', { until: refusal.until });
   }
 }
 

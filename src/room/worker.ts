@@ -163,7 +163,7 @@ export class Worker {
         tracer,
       }),
       ownership: measuredOwnership(ownership, { metrics }),
-      quarantine: new Quarantine(authority),
+      quarantine: new Quarantine({ db: authority, clock, log }),
       mayAnswer: () => ownership.isStanding,
       policy: limits.policy,
       beat: new Beat(clock),
@@ -276,6 +276,7 @@ export class Worker {
     if (!hasHeirs) await this.gateway.drain({ spreadMs: 0 });
     const cancel = world.clock.after(JOURNAL_MS_MAX, () => this.#journal.close());
     this.#loadDeps.background.stop();
+    this.#loadDeps.quarantine.close();
     await this.#host.close(); // with heirs, sessions whose sockets are here join their rooms where those are now
     cancel();
     if (hasHeirs) await this.gateway.drain({ spreadMs: DRAIN_SPREAD_MS });

@@ -1,5 +1,6 @@
 /** The built server with WORKERS=2, over real Redis, Postgres and S3: what becomes of rooms when its processes end, one way or another. */
 import { rm } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Liveblocks } from '@liveblocks/node';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
@@ -201,7 +202,7 @@ describe.skipIf(isExternal || !services.has('redis') || !s3.isThere)('two worker
     await cluster.supervised.stop('SIGTERM');
   });
 
-  test('[QN5] a room that ends whoever loads it is left alone after two or three workers, and all others are served', async () => {
+  test('[QN5] a room that ends whoever loads it ends three workers, and then ever fewer, and all others are served', async () => {
     const preload = new URL('../support/e2e/deadly-journal.mjs', import.meta.url).href;
     const cluster = await aCluster({ NODE_OPTIONS: `--import=${preload}` });
     const { supervised, backend } = cluster;
@@ -210,26 +211,19 @@ describe.skipIf(isExternal || !services.has('redis') || !s3.isThere)('two worker
     expect(await write(cluster, { roomId: calm, number: 1 })).toBe(true);
     supervised.signalWorker(await ownerOf(deadly, cluster), 'SIGKILL');
 
-    const answer = await until(
-      'it is left alone',
-      async () => {
-        const refusal = await backend.getStorageDocument(deadly, 'json').catch((error: unknown) => error);
-        return String(refusal).includes('ended while it loaded the room') ? refusal : undefined;
-      },
-      { timeoutMs: 60_000 },
-    );
-    expect(answer).toMatchObject({ status: 503 });
-    for (const port of cluster.adminPorts)
-      await until('both are ready', async () => (await readiness(port)) === 200, { timeoutMs: 30_000 });
-    const started = supervised.pids().length;
-    const ended = started - 3; // two at first, one in the place of that which was killed
-    expect([2, 3]).toContain(ended); // the kill counts where it came within ten seconds
+    const read = (): Promise<unknown> => backend.getStorageDocument(deadly, 'json').catch((error: unknown) => String(error));
+    const isLeftAlone = async (): Promise<boolean> => String(await read()).includes('it is left alone until');
+    await until('it is left alone', isLeftAlone, { timeoutMs: 60_000 });
+    const untilMs = performance.now() + 20_000; // tried again after five seconds, and then after twenty more
+    while (performance.now() < untilMs) {
+      expect(await read()).toEqual(expect.any(String));
+      await sleep(100);
+    }
+    const ended = supervised.pids().length - 3; // two at first, and one in the place of that which was killed
+    expect(ended).toBeLessThanOrEqual(4);
 
     await until('the other room takes writes', () => write(cluster, { roomId: calm, number: 2 }), { timeoutMs: 10_000 });
     expect(await contentOf(calm, cluster)).toEqual([1, 2]);
-    for (let time = 0; time < 5; time += 1)
-      await expect(backend.getStorageDocument(deadly, 'json')).rejects.toMatchObject({ status: 503 });
-    expect(supervised.pids()).toHaveLength(started);
     expect(await backend.getRoom(deadly)).toMatchObject({ id: deadly }); // what does not need it awake is there
     await backend.deleteRoom(deadly);
     await supervised.stop('SIGTERM');

@@ -67,7 +67,7 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
         return 'saved';
       },
     },
-    quarantine: new Quarantine({} as Sql), // no claim here is suspect
+    quarantine: new Quarantine({ db: {} as Sql, clock: manualClock(), log: silentLog }), // no claim here is suspect
     ownership: {
       incarnation: asIncarnation('w'),
       claim: async () => {

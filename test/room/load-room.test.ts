@@ -60,7 +60,7 @@ function stored(over: {
     },
     findStream: async () => stream,
     findSchema: async () => schema,
-    quarantine: new Quarantine({} as Sql), // no claim here is suspect
+    quarantine: new Quarantine({ db: {} as Sql, clock: manualClock(), log: silentLog }), // no claim here is suspect
     keepVersion: async () => 'kept' as const,
   };
 }
@@ -116,8 +116,8 @@ test('[SN-R7] no such room, a room that is gone, and a room of another worker ar
     code: 'ROOM_MOVED',
   });
   await expect(load({ claim: { refused: 'quarantined', until: '2026-11-27T21:00:00.000Z' } })).rejects.toMatchObject({
-    code: 'ROOM_UNREADABLE',
-    message: expect.stringContaining('it is tried again after 2026-11-27T21:00:00.000Z'),
+    code: 'ROOM_QUARANTINED',
+    message: expect.stringContaining('until 2026-11-27T21:00:00.000Z'),
   });
 });
 

@@ -45,7 +45,7 @@ function aDatabase() {
       readAfter: async (_, version) => entries.filter((entry) => entry.version > version),
     },
     snapshots: { load: async () => null, save: async () => 'saved' },
-    quarantine: new Quarantine({} as Sql), // no claim here is suspect
+    quarantine: new Quarantine({ db: {} as Sql, clock: manualClock(), log: silentLog }), // no claim here is suspect
     ownership: {
       incarnation: asIncarnation('w'),
       claim: async () => ({ stream: 5, epoch: ++epoch, numbersFrom: epoch * 1_000, crashes: 0 }),

@@ -24,7 +24,7 @@ type Trial = Awaited<ReturnType<typeof aTrial>>;
 
 const owner = (epoch: number, name: string | null): OwnerRow => ({
   ...{ epoch, owner: name, numbersNext: 1, snapshotVersion: 0 },
-  ...{ loadingSinceMs: null, crashes: 0, crashedAtMs: null },
+  ...{ loadingSinceMs: null, crashes: 0, crashedAtMs: null, quarantinedUntilMs: null },
 });
 const row = (version: number, more: Partial<JournalRow> = {}): JournalRow => ({
   version,

@@ -18,6 +18,7 @@ export type Outcome =
 
 /** After these a request may be sent again at once: nothing has happened (the router's promise). */
 const NOTHING_HAPPENED = new Set([
+  'ROOM_QUARANTINED',
   'ROOM_MOVED',
   'WORKER_UNREACHABLE',
   'ROOM_OVERLOADED',

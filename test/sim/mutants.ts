@@ -101,7 +101,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   N4: { what: 'snapshots forget which requests were decided', sql: forgetRequestsInSnapshot },
   N5: { what: 'the journal forgets which requests were decided', sql: forgetRequestsInJournal },
-  N6: { what: 'a claim reserves no numbers', sql: settingValues({ claim: { 1: 0, 8: 0 } }) },
+  N6: { what: 'a claim reserves no numbers', sql: settingValues({ claim: { 1: 0, 5: 0 } }) },
   N7: { what: 'an unknown outcome is called a refusal', heard: refusalForUnknown },
   N8: { under: 'part workers', what: 'an owner does not read which rooms were taken from it', sql: withoutRecalls },
   N9: { under: 'part workers', what: 'a deletion is answered before the owner has closed the room', started: closeAtOnce },

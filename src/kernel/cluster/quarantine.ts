@@ -1,53 +1,95 @@
 /**
- * Actors that end whoever loads them, by what loading them takes or breaks.
+ * Actors that end whoever loads them, by what loading or first reading them takes or breaks.
  *
  * An owner leaves a mark in the database when it begins to load one, and who takes it over from a worker that ended soon after that counts a crash. Such a
- * suspect has a mark only while it loads. After its second crash it loads while no other suspect does, so that the next crash has
- * one culprit; after its third nobody loads it for an hour (reliability 2.c, "Recovery"). A load that succeeds clears it.
+ * suspect has a mark only while it loads and half a second after. After its second crash it loads while no other like it does here; after its
+ * third nobody loads it for five seconds (reliability 2.c, "Recovery"), and after each further one for four times as long. Who outlives it clears it.
  */
+import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
-import { Turns } from '../../base/turns.ts';
+import type { Log } from '../../base/observe.ts';
 import { type Query, type Sql, sql } from '../persistence/sql.ts';
 import { LEASE } from './lease.ts';
 import type { Claim } from './ownership.ts';
 
-/** From the second crash on an actor loads alone. */
+/** From the second crash on actors load one at a time. */
 const CRASHES_ALONE = 2;
 /** So many crashes, each within ten minutes of the one before, and it is left alone. */
 const CRASHES_MAX = 3;
 const IN_A_ROW_MS = 600_000;
-/** From the last crash on; the next one begins it again. */
-const QUARANTINE_MS = 3_600_000;
+/** After the third crash; four times as long after the fourth, and so on up to the eighth (85 minutes): who met bad luck is soon back. */
+const QUARANTINE_MS = 5_000;
+const QUARANTINE_GROWTH = 4;
+const CRASHES_COUNTED = 8;
 /** Who ends later than this after it began to load an actor has not ended by that. */
 const LOAD_MS = 10_000;
-const COUNTED_MAX = 1_000;
+/** What waited for the actor is done, and its clients have asked for its documents. */
+const OUTLIVED_MS = 500;
+/** More that wait to load alone are sent away: each holds one of the worker's loads. */
+const WAITING_MAX = 8;
+
+export interface QuarantineDeps {
+  readonly db: Sql;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+type Turn = { begin(): void; fail(error: AppError): void };
 
 /** How one worker loads what it has claimed. */
 export class Quarantine {
-  readonly #db: Sql;
-  readonly #turns = new Turns(1);
+  readonly #deps: QuarantineDeps;
+  readonly #waiting: Turn[] = [];
+  #isOneLoading = false;
+  #isClosed = false;
 
-  constructor(db: Sql) {
-    this.#db = db;
+  constructor(deps: QuarantineDeps) {
+    this.#deps = deps;
   }
 
-  /** @throws AppError ROOM_MOVED when the claim has gone while it waited; DATABASE_UNAVAILABLE; what `load` throws */
+  /**
+   * @throws AppError ROOM_MOVED when the claim has gone while it waited; WORKER_OVERLOADED when too many wait, SERVER_STOPPING, DATABASE_UNAVAILABLE: safe to
+   * retry; what `load` throws.
+   */
   async load<Loaded>(claim: Claim, load: () => Promise<Loaded>): Promise<Loaded> {
     if (claim.crashes === 0) return load();
-    const marked = async (): Promise<Loaded> => {
-      if ((await this.#db.change(markQuery(claim))) === 0) throw new AppError('ROOM_MOVED');
-      return load();
-    };
-    const loaded = await (claim.crashes < CRASHES_ALONE ? marked() : this.#turns.take(marked));
-    await this.#db.change(clearQuery(claim));
-    return loaded;
+    const isAlone = claim.crashes >= CRASHES_ALONE;
+    if (isAlone) await this.#turn();
+    try {
+      if ((await this.#deps.db.change(markQuery(claim))) === 0) throw new AppError('ROOM_MOVED');
+      const loaded = await load();
+      this.#deps.clock.after(OUTLIVED_MS, () => void this.#settle(clearQuery(claim), isAlone ? 'alone' : 'among others'));
+      return loaded;
+    } catch (error) {
+      await this.#settle(unmarkQuery(claim), isAlone ? 'alone' : 'among others');
+      throw error;
+    }
   }
-}
 
-/** Until when nobody may load the actor of the row `o` of `actor_owner`; null when somebody may. */
-export function quarantinedUntil(): Query {
-  return sql`case when o.crashes >= ${CRASHES_MAX} and o.crashed_at > clock_timestamp() - ${QUARANTINE_MS} * interval '1 millisecond'
-                  then o.crashed_at + ${QUARANTINE_MS} * interval '1 millisecond' end`;
+  /** Nobody waits any more. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { fail } of this.#waiting.splice(0)) fail(new AppError('SERVER_STOPPING'));
+  }
+
+  async #turn(): Promise<void> {
+    if (this.#isClosed) throw new AppError('SERVER_STOPPING');
+    if (!this.#isOneLoading) {
+      this.#isOneLoading = true;
+      return;
+    }
+    if (this.#waiting.length >= WAITING_MAX) throw new AppError('WORKER_OVERLOADED');
+    await new Promise<void>((resolve, reject) => this.#waiting.push({ begin: resolve, fail: reject }));
+  }
+
+  /** Never rejects: what it could not write costs the actor a crash that was none, at worst. */
+  async #settle(query: Query, loaded: 'alone' | 'among others'): Promise<void> {
+    await this.#deps.db.change(query).catch((error: unknown) => this.#deps.log.warn({ err: error }, 'suspect not cleared'));
+    if (loaded === 'among others') return;
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#isOneLoading = false;
+    else next.begin(); // the turn passes on
+  }
 }
 
 /** Whether the owner under the lease `w`, which has ended, may have ended by loading the actor of the row `o`. */
@@ -55,24 +97,35 @@ export function endedLoading(): Query {
   return sql`not w.lived_on and o.loading_since > w.lease_until - ${LEASE.lastsMs + LOAD_MS} * interval '1 millisecond'`;
 }
 
-/** One more crash; no row when the claim has gone. */
+/** One more crash, and the end of this claim where it is one too many; no row when it has gone. */
 export function countCrashQuery({
   stream,
   epoch,
 }: Pick<Claim, 'stream' | 'epoch'>): Query<{ crashes: number; until: string | null }> {
+  const counted = sql`
+    select case when o.crashes >= ${CRASHES_MAX} or o.crashed_at > clock_timestamp() - ${IN_A_ROW_MS} * interval '1 millisecond'
+                then least(o.crashes + 1, ${CRASHES_COUNTED}) else 1 end as crashes`;
+  const until = sql`clock_timestamp() + ${QUARANTINE_MS} * power(${QUARANTINE_GROWTH}::int, c.crashes - ${CRASHES_MAX}::int) * interval '1 millisecond'`;
   return sql`
     update actor_owner o
-       set crashes = case when o.crashes >= ${CRASHES_MAX} or o.crashed_at > clock_timestamp() - ${IN_A_ROW_MS} * interval '1 millisecond'
-                          then least(o.crashes + 1, ${COUNTED_MAX}) else 1 end,
-           crashed_at = clock_timestamp(), loading_since = null
+       set loading_since = null, crashed_at = clock_timestamp(),
+           (crashes, owner, quarantined_until) = (
+             select c.crashes, case when c.crashes < ${CRASHES_MAX} then o.owner end, case when c.crashes >= ${CRASHES_MAX} then ${until} end
+               from (${counted}) c)
      where o.stream = ${stream} and o.epoch = ${epoch}
-    returning o.crashes, ${quarantinedUntil()} as until`;
+    returning o.crashes, o.quarantined_until as until`;
 }
 
 function markQuery({ stream, epoch }: Claim): Query {
   return sql`update actor_owner set loading_since = clock_timestamp() where stream = ${stream} and epoch = ${epoch}`;
 }
 
+function unmarkQuery({ stream, epoch }: Claim): Query {
+  return sql`update actor_owner set loading_since = null where stream = ${stream} and epoch = ${epoch}`;
+}
+
 function clearQuery({ stream, epoch }: Claim): Query {
-  return sql`update actor_owner set loading_since = null, crashes = 0, crashed_at = null where stream = ${stream} and epoch = ${epoch}`;
+  return sql`
+    update actor_owner set loading_since = null, crashes = 0, crashed_at = null, quarantined_until = null
+     where stream = ${stream} and epoch = ${epoch}`;
 }

@@ -12,7 +12,7 @@ import type { Log } from '../../base/observe.ts';
 import { named, type Query, type Sql, sql } from '../persistence/sql.ts';
 import { type Duty, dutyAt, LEASE } from './lease.ts';
 import { type Claim, NUMBERS_PER_CLAIM, type Ownership, type Recall, type Refusal } from './ownership.ts';
-import { countCrashQuery, endedLoading, quarantinedUntil } from './quarantine.ts';
+import { countCrashQuery, endedLoading } from './quarantine.ts';
 
 export interface SqlOwnershipDeps {
   readonly db: Sql;
@@ -100,14 +100,13 @@ export class SqlOwnership implements Ownership {
   }
 
   async #suspected(claim: Claim): Promise<Claim | Refusal> {
-    const { stream, epoch, numbersFrom } = claim;
+    const { stream, epoch } = claim;
     const [counted] = await this.#deps.db.query(countCrashQuery(claim));
+    this.#mustServe();
     if (counted === undefined) throw new AppError('ROOM_MOVED');
     const { crashes, until } = counted;
-    this.#deps.log[until === null ? 'warn' : 'error']({ stream, epoch, crashes, until }, 'owner ended while it loaded this');
-    if (until === null) return { ...claim, crashes };
-    await this.release(stream, { epoch, numbersNext: numbersFrom });
-    return { refused: 'quarantined', until };
+    this.#deps.log.warn({ stream, epoch, crashes, until }, 'owner ended while it loaded this');
+    return until === null ? { ...claim, crashes } : { refused: 'quarantined', until };
   }
 
   get #metrics(): Metrics {
@@ -244,7 +243,7 @@ function claimQuery(stream: number, self: Incarnation): Query<Claim & { from: Fo
     update actor_owner o
        set epoch = o.epoch + 1, owner = ${self}, numbers_next = o.numbers_next + ${NUMBERS_PER_CLAIM},
            loading_since = case when o.crashes = 0 then clock_timestamp() end
-     where o.stream = ${stream} and ${quarantinedUntil()} is null
+     where o.stream = ${stream} and (o.quarantined_until is null or o.quarantined_until < clock_timestamp())
        and (o.owner is null or o.owner = ${self}
             or exists (select from worker_lease w where w.incarnation = o.owner and w.fenced_at is not null))
        and exists (select from worker_lease me where me.incarnation = ${self} and me.fenced_at is null and me.lease_until > clock_timestamp())
@@ -275,7 +274,7 @@ function ownerQuery(stream: number, self: Incarnation): Query<FoundOwner> {
     select o.owner, w.address, coalesce(w.fenced_at is not null, false) as "isFenced", coalesce(${isExpired('w')}, false) as "isExpired",
            exists (select from worker_lease me where me.incarnation = ${self} and me.fenced_at is null and me.lease_until > clock_timestamp())
              as "holdsLease",
-           ${quarantinedUntil()} as until
+           case when o.quarantined_until > clock_timestamp() then o.quarantined_until end as until
       from actor_owner o left join worker_lease w on w.incarnation = o.owner
      where o.stream = ${stream}`;
 }

@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
 import { systemRandom } from '../../../src/base/clock.ts';
+import { AppError } from '../../../src/base/errors.ts';
 import { asWorkerAddress } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
-import type { Claim } from '../../../src/kernel/cluster/ownership.ts';
+import type { Claim, Refusal } from '../../../src/kernel/cluster/ownership.ts';
 import { Quarantine } from '../../../src/kernel/cluster/quarantine.ts';
 import { SqlOwnership } from '../../../src/kernel/cluster/sql-ownership.ts';
-import { sql } from '../../../src/kernel/persistence/sql.ts';
+import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { claimed } from '../../contract/ownership.contract.ts';
-import { manualClock } from '../../support/manual-clock.ts';
+import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
 import { usePostgres } from '../../support/postgres.ts';
-import { aStream } from '../../support/streams.ts';
+import { aStream, meddled } from '../../support/streams.ts';
 
 const postgres = usePostgres();
 let db: PostgresSql;
@@ -22,17 +23,23 @@ beforeAll(async () => {
 });
 afterAll(() => heir.retire());
 
-function aWorker(): Promise<SqlOwnership> {
+function aWorker(over: { db: Sql; clock: ManualClock } = { db, clock: manualClock() }): Promise<SqlOwnership> {
   return SqlOwnership.register({
-    ...{ db, clock: manualClock(), random: systemRandom, log: silentLog, address: asWorkerAddress('test:1') },
+    ...{ ...over, random: systemRandom, log: silentLog, address: asWorkerAddress('test:1') },
     ...{ onLapsed: () => undefined, onRecalled: () => undefined },
   });
+}
+
+/** How a worker loads, and the clock by which it outlives what it loaded. */
+function aQuarantine(over: Sql = db): { quarantine: Quarantine; clock: ManualClock } {
+  const clock = manualClock();
+  return { quarantine: new Quarantine({ db: over, clock, log: silentLog }), clock };
 }
 
 /** A worker that ends while it loads this. */
 async function crashOn(stream: number): Promise<void> {
   const worker = await aWorker();
-  const quarantine = new Quarantine(db);
+  const { quarantine } = aQuarantine();
   const claim = await claimed(worker, stream);
   await new Promise<void>((resolve) => {
     const hangs = async (): Promise<never> => {
@@ -47,8 +54,14 @@ async function crashOn(stream: number): Promise<void> {
 const crashesOf = async (stream: number): Promise<number> =>
   (await db.query(sql<{ crashes: number }>`select crashes from actor_owner where stream = ${stream}`))[0]!.crashes;
 
+function secondsOf(refusal: Claim | Refusal, fromMs: number): number {
+  return (Date.parse((refusal as { until: string }).until) - fromMs) / 1_000;
+}
+
 const later = (stream: number, time: string): Promise<unknown> =>
-  db.query(sql`update actor_owner set crashed_at = crashed_at - ${time}::interval where stream = ${stream}`);
+  db.query(
+    sql`update actor_owner set crashed_at = crashed_at - ${time}::interval, quarantined_until = quarantined_until - ${time}::interval where stream = ${stream}`,
+  );
 
 test('[QN1] an owner that ended while it loaded an actor, or soon after it began, counts as a crash of that actor', async () => {
   const stream = await aStream(db);
@@ -62,7 +75,9 @@ test.each<[string, (worker: SqlOwnership, stream: number) => Promise<unknown>]>(
   [
     'ended long after it had loaded it',
     async ({ incarnation }, stream) => {
-      await db.query(sql`update actor_owner set loading_since = loading_since - interval '10100 ms' where stream = ${stream}`);
+      await db.query(sql`
+        update actor_owner set loading_since = lease_until - interval '14001 ms' from worker_lease
+         where stream = ${stream} and incarnation = ${incarnation}`);
       await heir.fence(incarnation, 'dead');
     },
   ],
@@ -81,29 +96,77 @@ test.each<[string, (worker: SqlOwnership, stream: number) => Promise<unknown>]>(
   expect(await claimed(heir, stream)).toMatchObject({ crashes: 0 });
 });
 
-test('[QN2] a load that succeeds clears a suspect: when its owner ends right after, it is none again', async () => {
+test('[QN1] the ten seconds are counted to the last renewal of its lease', async () => {
+  const [worker, stream] = [await aWorker(), await aStream(db)];
+  await claimed(worker, stream);
+  await db.query(sql`
+    update actor_owner set loading_since = lease_until - interval '13999 ms' from worker_lease
+     where stream = ${stream} and incarnation = ${worker.incarnation}`);
+  await heir.fence(worker.incarnation, 'dead');
+  expect(await claimed(heir, stream)).toMatchObject({ crashes: 1 });
+});
+
+test('[QN2] who outlives the load of a suspect for half a second clears it: when its owner ends after that, it is none again', async () => {
   const stream = await aStream(db);
   await crashOn(stream);
   await crashOn(stream);
-  const worker = await aWorker();
-  expect(await new Quarantine(db).load(await claimed(worker, stream), async () => 'loaded')).toBe('loaded');
-  expect(await crashesOf(stream)).toBe(0);
+  const [worker, { quarantine, clock }] = [await aWorker(), aQuarantine()];
+  expect(await quarantine.load(await claimed(worker, stream), async () => 'loaded')).toBe('loaded');
+  clock.advance(499);
+  expect(await crashesOf(stream)).toBe(2);
+  clock.advance(1);
+  await expect.poll(() => crashesOf(stream)).toBe(0);
   await heir.fence(worker.incarnation, 'dead');
   expect(await claimed(heir, stream)).toMatchObject({ crashes: 0 });
 });
 
-test('[QN2] one that fails does not', async () => {
+test('[QN2] an owner that ends by what is first asked of it, right after the load, counts like one that ends in it', async () => {
   const stream = await aStream(db);
   await crashOn(stream);
-  const failing = new Quarantine(db).load(await claimed(heir, stream), () => Promise.reject(new Error('no')));
+  const worker = await aWorker();
+  await aQuarantine().quarantine.load(await claimed(worker, stream), async () => 'loaded');
+  await heir.fence(worker.incarnation, 'dead');
+  expect(await claimed(heir, stream)).toMatchObject({ crashes: 2 });
+});
+
+test('[QN2] a load that fails clears nothing, and leaves no mark', async () => {
+  const stream = await aStream(db);
+  await crashOn(stream);
+  const worker = await aWorker();
+  const failing = aQuarantine().quarantine.load(await claimed(worker, stream), () => Promise.reject(new Error('no')));
   await expect(failing).rejects.toThrow('no');
+  expect(await crashesOf(stream)).toBe(1);
+  await heir.fence(worker.incarnation, 'dead');
+  expect(await claimed(heir, stream)).toMatchObject({ crashes: 1 });
+});
+
+test('[QN2] what was loaded stays loaded when the database is away as it is to be cleared', async () => {
+  const stream = await aStream(db);
+  await crashOn(stream);
+  let isAway = false;
+  const { quarantine, clock } = aQuarantine(
+    meddled(db, (_, run) => (isAway ? Promise.reject(new AppError('DATABASE_UNAVAILABLE')) : run())),
+  );
+  expect(await quarantine.load(await claimed(heir, stream), async () => 'loaded')).toBe('loaded');
+  isAway = true;
+  clock.advance(500);
+  await new Promise(setImmediate);
   expect(await crashesOf(stream)).toBe(1);
 });
 
+/** Actors whose last two owners ended while they loaded them. */
+async function suspects(count: number): Promise<number[]> {
+  const streams = await Promise.all(Array.from({ length: count }, () => aStream(db)));
+  for (const stream of streams) {
+    await crashOn(stream);
+    await crashOn(stream);
+  }
+  return streams;
+}
+
 test('[QN3] after two crashes suspects are loaded one at a time, and who waits for its turn is not blamed when the worker ends', async () => {
-  const [culprit, innocent] = [await aStream(db), await aStream(db)];
-  for (const stream of [culprit, culprit, innocent, innocent]) await crashOn(stream);
-  const [worker, quarantine] = [await aWorker(), new Quarantine(db)];
+  const [culprit, innocent] = (await suspects(2)) as [number, number];
+  const [worker, { quarantine }] = [await aWorker(), aQuarantine()];
   const loading: string[] = [];
   const load = (name: string, claim: Claim): Promise<unknown> =>
     quarantine.load(claim, () => {
@@ -119,10 +182,33 @@ test('[QN3] after two crashes suspects are loaded one at a time, and who waits f
   expect(loading).toEqual(['culprit']);
 });
 
+test('[QN3] the next one is loaded once the first is outlived, or its load has failed', async () => {
+  const [fails, works, last] = (await suspects(3)) as [number, number, number];
+  const { quarantine, clock } = aQuarantine();
+  const loaded: string[] = [];
+  const load = async (stream: number, name: string, work: () => Promise<unknown>): Promise<unknown> =>
+    quarantine.load(await claimed(heir, stream), () => {
+      loaded.push(name);
+      return work();
+    });
+  await Promise.all([
+    expect(load(fails, 'fails', () => Promise.reject(new Error('no')))).rejects.toThrow('no'),
+    expect.poll(() => loaded).toEqual(['fails']),
+  ]);
+  expect(await load(works, 'works', async () => 'loaded')).toBe('loaded');
+  const after = load(last, 'last', async () => 'loaded');
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(loaded).toEqual(['fails', 'works']);
+  clock.advance(500);
+  expect(await after).toBe('loaded');
+  clock.advance(500);
+  await expect.poll(() => crashesOf(last)).toBe(0);
+});
+
 test('[QN3] suspects of one crash, and all others, do not wait for each other', async () => {
   const [first, second] = [await aStream(db), await aStream(db)];
   for (const stream of [first, second]) await crashOn(stream);
-  const [worker, quarantine] = [await aWorker(), new Quarantine(db)];
+  const [worker, { quarantine }] = [await aWorker(), aQuarantine()];
   onTestFinished(() => worker.retire());
   let loading = 0;
   const hangs = (): Promise<never> => {
@@ -133,39 +219,67 @@ test('[QN3] suspects of one crash, and all others, do not wait for each other', 
   await expect.poll(() => loading).toBe(3);
 });
 
+test('[QN3] a ninth that waits is sent away, and all who wait when the worker stops', async () => {
+  const { quarantine } = aQuarantine({ change: async () => 1 } as unknown as Sql);
+  const claim = { stream: 1, epoch: 1, numbersFrom: 1, crashes: 2 };
+  const hangs = (): Promise<never> => new Promise(() => undefined);
+  void quarantine.load(claim, hangs);
+  const waiting = Array.from({ length: 8 }, () => quarantine.load(claim, hangs));
+  await expect(quarantine.load(claim, hangs)).rejects.toMatchObject({ code: 'WORKER_OVERLOADED' });
+  quarantine.close();
+  for (const one of waiting) await expect(one).rejects.toMatchObject({ code: 'SERVER_STOPPING' });
+  await expect(quarantine.load(claim, hangs)).rejects.toMatchObject({ code: 'SERVER_STOPPING' });
+});
+
 test('[QN3] a suspect whose claim has gone while it waited is not loaded', async () => {
   const stream = await aStream(db);
   await crashOn(stream);
   const claim = await claimed(heir, stream);
   await claimed(heir, stream);
-  await expect(new Quarantine(db).load(claim, () => Promise.reject(new Error('loaded')))).rejects.toMatchObject({
-    code: 'ROOM_MOVED',
-  });
+  const load = aQuarantine().quarantine.load(claim, () => Promise.reject(new Error('loaded')));
+  await expect(load).rejects.toMatchObject({ code: 'ROOM_MOVED' });
 });
 
-test('[QN4] after three crashes in a row nobody may load it for an hour', async () => {
+test('[QN4] after three crashes in a row nobody may load it for five seconds', async () => {
   const stream = await aStream(db);
   for (let crash = 1; crash <= 3; crash += 1) await crashOn(stream);
   const startedMs = Date.now();
   const refusal = await heir.claim(stream);
   expect(refusal).toEqual({ refused: 'quarantined', until: expect.any(String) });
-  const lastsMs = Date.parse((refusal as { until: string }).until) - startedMs;
-  expect(lastsMs / 60_000).toBeCloseTo(60, 0);
-  expect(await heir.claim(stream)).toEqual(refusal); // and asking does not prolong it
-  await later(stream, '59 minutes');
-  expect(await heir.claim(stream)).toMatchObject({ refused: 'quarantined' });
+  expect(secondsOf(refusal, startedMs)).toBeCloseTo(5, 0);
+  expect(await (await aWorker()).claim(stream)).toEqual(refusal); // and asking does not prolong it
+  await later(stream, '5 seconds');
+  expect(await heir.claim(stream)).toMatchObject({ crashes: 3 });
 });
 
-test('[QN4] then it is tried again: one more crash is another hour, a load that succeeds is the end of it', async () => {
+test('[QN4] each further crash is four times as long, up to the eighth, and who outlives it ends it', async () => {
   const stream = await aStream(db);
   for (let crash = 1; crash <= 3; crash += 1) await crashOn(stream);
   expect(await heir.claim(stream)).toMatchObject({ refused: 'quarantined' });
-  await later(stream, '1 hour');
+  for (const seconds of [20, 80, 320, 1_280, 5_120, 5_120]) {
+    await later(stream, '2 hours');
+    await crashOn(stream);
+    const startedMs = Date.now();
+    expect(secondsOf(await heir.claim(stream), startedMs)).toBeCloseTo(seconds, 0);
+  }
+  await later(stream, '2 hours');
+  const { quarantine, clock } = aQuarantine();
+  await quarantine.load(await claimed(heir, stream), async () => undefined);
+  clock.advance(500);
+  await expect.poll(() => crashesOf(stream)).toBe(0);
+});
+
+test('[QN4] the lease that ran out while a crash was counted makes no claim', async () => {
+  const stream = await aStream(db);
   await crashOn(stream);
-  expect(await heir.claim(stream)).toMatchObject({ refused: 'quarantined' });
-  await later(stream, '1 hour');
-  await new Quarantine(db).load(await claimed(heir, stream), async () => undefined);
-  expect(await crashesOf(stream)).toBe(0);
+  const clock = manualClock();
+  const late = meddled(db, async (query, run) => {
+    const rows = await run();
+    if (query.text.includes('least(o.crashes')) clock.advance(4_000);
+    return rows;
+  });
+  const worker = await aWorker({ db: late, clock });
+  await expect(worker.claim(stream)).rejects.toMatchObject({ code: 'SERVER_STOPPING' });
 });
 
 test('[QN4] crashes more than ten minutes apart do not add up', async () => {

@@ -45,21 +45,16 @@ function claimable(tx: FakeTransaction, self: string): (row: OwnerRow) => boolea
     (owner === null || owner === self || isFenced(leases.get(owner))) && holdsLease(leases.get(self), tx.nowMs());
 }
 
-/** Null when it may be loaded. */
-function quarantinedUntilMs(
-  { crashes, crashedAtMs }: OwnerRow,
-  { nowMs, crashesMax, lastsMs }: { nowMs: number; crashesMax: number; lastsMs: number },
-): number | null {
-  return crashes >= crashesMax && crashedAtMs !== null && crashedAtMs > nowMs - lastsMs ? crashedAtMs + lastsMs : null;
+export function isQuarantined({ quarantinedUntilMs }: OwnerRow, nowMs: number): boolean {
+  return quarantinedUntilMs !== null && quarantinedUntilMs > nowMs;
 }
 
 export function* claim(tx: FakeTransaction, values: readonly any[]): Running {
-  const [self, numbers, stream, crashesMax, lastsMs] = values;
+  const [self, numbers, stream] = values;
   const { tables } = tx;
   const leases = new Map(tables.leases);
   const isClaimable = claimable(tx, self);
-  const isFree = (row: OwnerRow): boolean =>
-    isClaimable(row) && quarantinedUntilMs(row, { nowMs: tx.nowMs(), crashesMax, lastsMs }) === null;
+  const isFree = (row: OwnerRow): boolean => isClaimable(row) && !isQuarantined(row, tx.nowMs());
   const row = yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), isFree);
   if (row === null) return [];
   const { epoch, numbersNext } = { epoch: row.epoch + 1, numbersNext: row.numbersNext + numbers };
@@ -67,7 +62,7 @@ export function* claim(tx: FakeTransaction, values: readonly any[]): Running {
   tx.atCommit(() => tables.setOwner(stream, { ...row, epoch, owner: self, numbersNext, loadingSinceMs }));
   const last = row.owner === null ? undefined : leases.get(row.owner);
   const from =
-    row.owner === null ? 'released' : row.owner === self ? 'own' : hasEndedLoading(row, last, values[10]) ? 'loading' : 'other';
+    row.owner === null ? 'released' : row.owner === self ? 'own' : hasEndedLoading(row, last, values[7]) ? 'loading' : 'other';
   return [{ stream, epoch, numbersFrom: row.numbersNext, crashes: row.crashes, from }];
 }
 
@@ -84,34 +79,32 @@ function ownedUnder(tx: FakeTransaction, { stream, epoch }: { stream: number; ep
 }
 
 export function* countCrash(tx: FakeTransaction, values: readonly any[]): Running {
-  const [crashesMax, inARowMs, countedMax, stream, epoch, , lastsMs] = values;
+  const [crashesMax, , lastsMs, growth, , , inARowMs, crashesCounted, stream, epoch] = values;
   const row = yield* ownedUnder(tx, { stream, epoch });
   if (row === null) return [];
   const nowMs = tx.nowMs();
   const isInARow = row.crashes >= crashesMax || (row.crashedAtMs !== null && row.crashedAtMs > nowMs - inARowMs);
-  const counted = {
-    ...row,
-    crashes: isInARow ? Math.min(row.crashes + 1, countedMax) : 1,
-    crashedAtMs: nowMs,
-    loadingSinceMs: null,
+  const crashes = isInARow ? Math.min(row.crashes + 1, crashesCounted) : 1;
+  const isTooMany = crashes >= crashesMax;
+  const untilMs = isTooMany ? nowMs + lastsMs * growth ** (crashes - crashesMax) : null;
+  const owner = isTooMany ? null : row.owner;
+  tx.atCommit(() =>
+    tx.tables.setOwner(stream, {
+      ...{ ...row, owner, crashes, crashedAtMs: nowMs },
+      ...{ loadingSinceMs: null, quarantinedUntilMs: untilMs },
+    }),
+  );
+  return [{ crashes, until: untilMs === null ? null : new Date(untilMs).toISOString() }];
+}
+
+/** What a statement of whoever owns it writes into its row. */
+export function underClaim(change: (nowMs: number) => Partial<OwnerRow>): Statement {
+  return function* (tx, [stream, epoch]) {
+    const row = yield* ownedUnder(tx, { stream, epoch });
+    if (row === null) return [];
+    tx.atCommit(() => tx.tables.setOwner(stream, { ...row, ...change(tx.nowMs()) }));
+    return [{}];
   };
-  tx.atCommit(() => tx.tables.setOwner(stream, counted));
-  const untilMs = quarantinedUntilMs(counted, { nowMs, crashesMax, lastsMs });
-  return [{ crashes: counted.crashes, until: untilMs === null ? null : new Date(untilMs).toISOString() }];
-}
-
-export function* markLoading(tx: FakeTransaction, [stream, epoch]: readonly any[]): Running {
-  const row = yield* ownedUnder(tx, { stream, epoch });
-  if (row === null) return [];
-  tx.atCommit(() => tx.tables.setOwner(stream, { ...row, loadingSinceMs: tx.nowMs() }));
-  return [{}];
-}
-
-export function* clearCrashes(tx: FakeTransaction, [stream, epoch]: readonly any[]): Running {
-  const row = yield* ownedUnder(tx, { stream, epoch });
-  if (row === null) return [];
-  tx.atCommit(() => tx.tables.setOwner(stream, { ...row, loadingSinceMs: null, crashes: 0, crashedAtMs: null }));
-  return [{}];
 }
 
 /** The mutant that takes its epoch from elsewhere. */
@@ -126,14 +119,13 @@ export function* claimUnderGivenEpoch(tx: FakeTransaction, values: readonly any[
 }
 
 export function lookAtOwner({ believesExpired }: { believesExpired: boolean }): Statement {
-  return (tx, [graceMs, self, crashesMax, lastsMs, , stream]) => {
+  return (tx, [graceMs, self, stream]) => {
     const { owners, leases } = tx.tables;
     const row = owners.get(stream);
     if (row === undefined) return [];
     const lease = row.owner === null ? undefined : leases.get(row.owner);
     const isExpired = believesExpired || (lease !== undefined && lease.untilMs < tx.nowMs() - graceMs);
     const { owner } = row;
-    const untilMs = quarantinedUntilMs(row, { nowMs: tx.nowMs(), crashesMax, lastsMs });
     return [
       {
         owner,
@@ -141,7 +133,7 @@ export function lookAtOwner({ believesExpired }: { believesExpired: boolean }): 
         isFenced: isFenced(lease),
         isExpired,
         holdsLease: holdsLease(leases.get(self), tx.nowMs()),
-        until: untilMs === null ? null : new Date(untilMs).toISOString(),
+        until: isQuarantined(row, tx.nowMs()) ? new Date(row.quarantinedUntilMs!).toISOString() : null,
       },
     ];
   };

@@ -16,6 +16,7 @@ export interface OwnerRow {
   readonly loadingSinceMs: number | null;
   readonly crashes: number;
   readonly crashedAtMs: number | null;
+  readonly quarantinedUntilMs: number | null;
 }
 
 export interface JournalRow {
@@ -73,7 +74,7 @@ export class FakeTables {
     this.rooms.set(id, pk);
     this.owners.set(pk, {
       ...{ epoch, owner: null, numbersNext: 1, snapshotVersion: 0 },
-      ...{ loadingSinceMs: null, crashes: 0, crashedAtMs: null },
+      ...{ loadingSinceMs: null, crashes: 0, crashedAtMs: null, quarantinedUntilMs: null },
     });
   }
 
