@@ -3,64 +3,66 @@ import { AppError } from '../base/errors.ts';
 import type { RequestKey } from '../base/ids.ts';
 import type { Command } from './shapes.ts';
 
-type Kinds = ReadonlySet<Command['type']>;
+/**
+ * `changes`: what is journaled. `large answer`: it, or what waits for the journal with it, may be as large as the room. `passes`: it touches only who is there,
+ * which is never written down. `repeatable`: it changes nothing, sets what it sets, or carries ids by which a room knows what it has had.
+ */
+type Trait = 'changes' | 'large answer' | 'passes' | 'repeatable';
 
-const CHANGES: Kinds = new Set<Command['type']>([
-  'session.join',
-  'presence.set',
-  'storage.change',
-  'storage.initialize',
-  'storage.delete',
-  'storage.patch',
-  'storage.nodes',
-  'storage.send',
-  'history.keep',
-  'history.settle',
-  'ydoc.change',
-]);
+interface Kind {
+  readonly changes: boolean;
+  readonly hasLargeAnswer: boolean;
+  readonly passes: boolean;
+  readonly isRepeatable: boolean;
+}
 
-const LARGE_ANSWERS: Kinds = new Set<Command['type']>([
-  'history.keep',
-  'storage.fetch',
-  'storage.read',
-  'storage.nodes',
-  'ydoc.fetch',
-  'ydoc.read',
-  'ydoc.json',
-]);
+/** All of one shape: each frame asks. */
+function kind(...traits: readonly Trait[]): Kind {
+  return {
+    changes: traits.includes('changes'),
+    hasLargeAnswer: traits.includes('large answer'),
+    passes: traits.includes('passes'),
+    isRepeatable: traits.includes('repeatable'),
+  };
+}
 
-/** They touch only who is there, which is never written down. */
-const EPHEMERAL: Kinds = new Set<Command['type']>([
-  'session.leave',
-  'sessions.depart',
-  'sessions.dismiss',
-  'session.permit',
-  'presence.patch',
-  'presence.fetch',
-  'event.broadcast',
-  'awareness.change',
-  'awareness.fetch',
-  'comments.tell',
-  'clock.tick',
-]);
-
-/** They change nothing, set what they set, or carry ids by which a room knows what it has had: sessions, ops, Yjs structs. */
-const REPEATABLE: Kinds = new Set<Command['type']>([
-  'session.join',
-  'presence.set',
-  'storage.nodes',
-  'storage.read',
-  'storage.refers',
-  'storage.send',
-  'comments.tell',
-  'users.list',
-  'sessions.list',
-  'sessions.dismiss',
-  'ydoc.change',
-  'ydoc.json',
-  'ydoc.read',
-  'room.touch',
-]);
+const KINDS: Readonly<Record<Command['type'], Kind>> = {
+  'session.join': kind('changes', 'repeatable'),
+  'session.leave': kind('passes'),
+  'sessions.depart': kind('passes'),
+  'session.permit': kind('passes'),
+  'presence.patch': kind('passes'),
+  'presence.fetch': kind('passes'),
+  'event.broadcast': kind('passes'),
+  'storage.fetch': kind('large answer'),
+  'storage.change': kind('changes'),
+  'ydoc.fetch': kind('large answer'),
+  'ydoc.change': kind('changes', 'repeatable'),
+  'awareness.change': kind('passes'),
+  'awareness.fetch': kind('passes'),
+  'ydoc.settle': kind(),
+  'users.list': kind('repeatable'),
+  'sessions.list': kind('repeatable'),
+  'sessions.dismiss': kind('passes', 'repeatable'),
+  'presence.set': kind('changes', 'repeatable'),
+  'storage.read': kind('large answer', 'repeatable'),
+  'storage.refers': kind('repeatable'),
+  'storage.initialize': kind('changes'),
+  'storage.delete': kind('changes'),
+  'storage.patch': kind('changes'),
+  'storage.nodes': kind('changes', 'large answer', 'repeatable'),
+  'storage.send': kind('changes', 'repeatable'),
+  'schema.attach': kind(),
+  'schema.detach': kind(),
+  'history.keep': kind('changes', 'large answer'),
+  'history.settle': kind('changes'),
+  'ydoc.read': kind('large answer', 'repeatable'),
+  'ydoc.json': kind('large answer', 'repeatable'),
+  'comments.tell': kind('passes', 'repeatable'),
+  'room.close': kind(),
+  'room.touch': kind('repeatable'),
+  'clock.tick': kind('passes'),
+};
 
 /** What makes the room recognise the command when it comes again; null when nothing does. */
 export function requestOf(command: Command): RequestKey | null {
@@ -75,20 +77,20 @@ export function unheard(command: Command, error: AppError): AppError {
 
 /** Those that do not change what is journaled go on while the journal is behind, and cannot leave it behind the room. */
 export function isChange(command: Command): boolean {
-  return CHANGES.has(command.type) || requestOf(command) !== null;
+  return KINDS[command.type].changes || requestOf(command) !== null;
 }
 
 /** Whether the answer, or what waits for the journal with it, may be as large as the room. */
 export function hasLargeAnswer(command: Command): boolean {
-  return LARGE_ANSWERS.has(command.type);
+  return KINDS[command.type].hasLargeAnswer;
 }
 
 /** Whether a room may go on deciding it while nothing can be written down; a request is, whatever it asks for. */
 export function isEphemeral(command: Command): boolean {
-  return EPHEMERAL.has(command.type) && requestOf(command) === null;
+  return KINDS[command.type].passes && requestOf(command) === null;
 }
 
 /** Whether it may be decided twice, so that a router whose question went unanswered may ask again. */
 export function isRepeatable(command: Command): boolean {
-  return REPEATABLE.has(command.type) || requestOf(command) !== null;
+  return KINDS[command.type].isRepeatable || requestOf(command) !== null;
 }

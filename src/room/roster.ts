@@ -7,7 +7,7 @@ import type { JsonObject } from '../base/json.ts';
 import { SmallSet } from '../base/small.ts';
 import { scopesOf } from '../protocol/permissions.ts';
 import { ALL_OTHERS, presenceText, type RoomUser } from '../protocol/server-messages.ts';
-import type { DecideContext, Effect, Newcomer, RoomState, Session, SessionKind } from './shapes.ts';
+import type { DecideContext, Effect, Newcomer, RoomState, Session } from './shapes.ts';
 
 /** How many numbers are reserved at once when those of the claim are used up. */
 const NUMBERS_PER_RESERVATION = 1_000;
@@ -118,11 +118,11 @@ export function fullPresenceText(session: Session): string | null {
   return text;
 }
 
-/** For one session the presences of all others of these kinds who have one. */
-export function presencesFor(room: RoomState, to: Session, kinds: readonly SessionKind[]): Effect[] {
+/** For one session the presences of all others for whom the server speaks (protocol 4.3). */
+export function presencesFor(room: RoomState, to: Session): Effect[] {
   const effects: Effect[] = [];
   for (const session of room.sessions.values()) {
-    if (session === to || session.presence === null || !kinds.includes(session.kind)) continue;
+    if (session === to || session.presence === null || session.kind === 'sdk') continue;
     effects.push(fullPresence(session, { to: { only: to.id }, targetActor: to.actor }));
   }
   return effects;

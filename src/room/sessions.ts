@@ -27,7 +27,7 @@ export function decideJoin(room: RoomState, { newcomer }: Join, ctx: DecideConte
   if (session.kind === 'sdk') effects.push(roomStateFor(room, session));
   effects.push(joined(session));
   // SDK clients answer USER_JOINED with their presence themselves; for all others the server speaks (protocol 4.3)
-  if (session.kind === 'sdk') for (const effect of presencesFor(room, session, ['yjs', 'rest'])) effects.push(effect);
+  if (session.kind === 'sdk') for (const effect of presencesFor(room, session)) effects.push(effect);
   if (session.kind === 'yjs') effects.push(...askForYdoc(room, session), ...awarenessOfAll(room, session.id));
   effects.push({ type: 'reply', value: { actor: session.actor }, when: 'now' });
   return effects;
