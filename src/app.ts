@@ -35,6 +35,8 @@ export interface App {
   readonly hasDevelopmentKeys: boolean;
   /** Drains: no newcomers, sockets sent away, every room written down. Resolves when nothing is left running, also for who asks again. */
   stop(): Promise<void>;
+  /** For a `stop` that takes too long, right before the process ends: others may take at once what it has not given up yet. Never rejects. */
+  giveUp(): Promise<void>;
 }
 
 export interface StartOptions {
@@ -157,7 +159,7 @@ async function startServing(
     const { port } = await server.listen({ host: settings.HOST, port: settings.PORT, sharing });
     url = settings.PUBLIC_URL ?? `http://${settings.HOST === '0.0.0.0' ? 'localhost' : settings.HOST}:${port}`;
     readiness.whyNot = () => (rooms.worker.canServe ? null : 'it holds no lease at the moment');
-    return { url, port, ...keys, stop };
+    return { url, port, ...keys, stop, giveUp: () => rooms.worker.giveUp() };
   } catch (error) {
     await stop();
     throw error;

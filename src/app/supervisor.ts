@@ -3,7 +3,7 @@
  *
  * It serves nothing itself and holds no lease; when it dies its workers see that and drain. How processes are made comes in (`startChild`).
  */
-import type { Clock, Random } from '../base/clock.ts';
+import { type Clock, doneWithin, type Random } from '../base/clock.ts';
 import type { Incarnation } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
 import type { StartChild } from '../kernel/cluster/child-worker.ts';
@@ -166,12 +166,6 @@ export class Supervisor {
   }
 
   #fencesDone(): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#deps.clock.after(FENCES_MS_MAX, resolve);
-      void Promise.all(this.#fences).then(() => {
-        cancel();
-        resolve();
-      });
-    });
+    return doneWithin(this.#deps.clock, FENCES_MS_MAX, Promise.all(this.#fences));
   }
 }

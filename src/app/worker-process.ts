@@ -9,6 +9,8 @@ import { welcome } from './welcome.ts';
 
 /** Longest a drain may take; Kubernetes kills after 30 s, a supervisor after 28 s. */
 const DRAIN_MS_MAX = 25_000;
+/** And then to give up the lease. */
+const GIVE_UP_MS_MAX = 1_000;
 
 /**
  * Resolves when it serves; the process then ends by itself, in order after SIGTERM, SIGINT, the admin port's drain, or the end of its supervisor.
@@ -45,11 +47,16 @@ function drainOnce(starting: () => Promise<App>): () => void {
   return () => {
     if (isDraining) return;
     isDraining = true;
-    systemClock.after(DRAIN_MS_MAX, () =>
-      endWith(`The drain took longer than ${DRAIN_MS_MAX} ms; what was acknowledged is safe.`),
-    );
+    systemClock.after(DRAIN_MS_MAX, () => giveUp(starting()));
     starting().then(stop, () => undefined); // who awaits the start deals with its failure
   };
+}
+
+/** Whatever hangs, the process ends. */
+function giveUp(starting: Promise<App>): void {
+  const end = (): never => endWith(`The drain took longer than ${DRAIN_MS_MAX} ms; what was acknowledged is safe.`);
+  systemClock.after(GIVE_UP_MS_MAX, end);
+  starting.then((app) => app.giveUp()).then(end, end);
 }
 
 function stop(app: App): void {

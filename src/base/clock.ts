@@ -55,3 +55,14 @@ export function chanceFrom(random: Random): number {
 export function isoFromMs(ms: number): string {
   return new Date(ms).toISOString();
 }
+
+/** Resolves when the work, which never rejects, is done, or when `ms` have passed: then the work goes on, and nobody waits for it. */
+export function doneWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.after(ms, resolve);
+    void work.then(() => {
+      cancel();
+      resolve();
+    });
+  });
+}

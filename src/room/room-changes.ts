@@ -1,5 +1,5 @@
 /** Changes of rooms in the database, told to every worker before they are acknowledged, and what follows on this one. */
-import type { Clock } from '../base/clock.ts';
+import { type Clock, doneWithin } from '../base/clock.ts';
 import type { RoomId } from '../base/ids.ts';
 import type { Message } from '../kernel/cluster/bus.ts';
 import { LEASE } from '../kernel/cluster/lease.ts';
@@ -68,12 +68,6 @@ export class RoomChanges {
   }
 
   #told(changes: Announcements, roomId: RoomId): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#clock.after(LEASE.lastsMs + LEASE.graceMs, resolve);
-      void changes.announce(roomId).then(() => {
-        cancel();
-        resolve();
-      });
-    });
+    return doneWithin(this.#clock, LEASE.lastsMs + LEASE.graceMs, changes.announce(roomId));
   }
 }

@@ -265,6 +265,7 @@ export class Worker {
   async announceEnd(): Promise<'others go on' | 'alone'> {
     this.#isDraining = true;
     this.#rebalancer.stop();
+    void this.#ownership.drain();
     await this.#workers.beat();
     return this.#hasHeirs ? 'others go on' : 'alone';
   }
@@ -286,6 +287,11 @@ export class Worker {
     const entry = this.#entry;
     if (entry !== null) await cluster.directory.leave(entry.incarnation).catch((error: unknown) => this.#untold(error));
     await this.#ownership.leave();
+  }
+
+  /** Ends the lease at once, for a `stop` that takes too long: nobody need wait until it has run out for what was not given up. */
+  giveUp(): Promise<void> {
+    return this.#ownership.leave();
   }
 
   #showIn(metrics: Metrics): void {

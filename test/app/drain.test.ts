@@ -4,9 +4,14 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { startApp } from '../../src/app.ts';
+import { systemRandom } from '../../src/base/clock.ts';
+import { asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { readSettings } from '../../src/config.ts';
+import { SqlOwnership } from '../../src/kernel/cluster/sql-ownership.ts';
+import { sql } from '../../src/kernel/persistence/sql.ts';
 import { until } from '../support/e2e/until.ts';
+import { manualClock } from '../support/manual-clock.ts';
 import { aDataDir, usePostgres } from '../support/postgres.ts';
 
 const postgres = usePostgres();
@@ -80,4 +85,24 @@ test('[AP2] who asks twice for a drain gets the same one', async () => {
   const app = await anApp(await postgres.database());
   const drains = [app.stop(), app.stop()];
   await expect(Promise.all(drains)).resolves.toHaveLength(2);
+});
+
+test('[AP4] a drain that takes too long gives its lease up: others may take its rooms before that has run out', async () => {
+  const databaseUrl = await postgres.database();
+  const app = await anApp(databaseUrl);
+  onTestFinished(() => app.stop());
+  const headers = { authorization: `Bearer ${KEYS.SECRET_KEY}`, 'content-type': 'application/json' };
+  await fetch(`${app.url}/v2/rooms`, { method: 'POST', headers, body: JSON.stringify({ id: 'held', defaultAccesses: [] }) });
+  expect((await fetch(`${app.url}/v2/rooms/held/storage`, { headers })).status).toBe(200);
+  const db = await postgres.open({ url: databaseUrl });
+  const heir = await SqlOwnership.register({
+    ...{ db, clock: manualClock(), random: systemRandom, log: silentLog, address: asWorkerAddress('test:1') },
+    ...{ onLapsed: () => undefined, onRecalled: () => undefined },
+  });
+  const [room] = await db.query(sql<{ pk: number }>`select pk from rooms where id = 'held'`);
+  expect(await heir.claim(room!.pk)).toMatchObject({ refused: 'owned' });
+  await app.giveUp();
+  expect(await heir.claim(room!.pk)).toMatchObject({ crashes: 0 });
+  expect((await fetch(`${app.url}/v2/rooms/held/storage`, { headers })).status).toBe(503);
+  await heir.retire();
 });

@@ -133,3 +133,41 @@ test('[SN20] what has come into doubt is saved anew, whatever was saved, also wh
   saved[2]!.done();
   await last;
 });
+
+test('[SN21] the last snapshot is waited for three seconds, and goes on after that; one that is needed, for as long as it takes', async () => {
+  for (const need of ['none', 'the journal is in doubt'] as const) {
+    const clock = manualClock();
+    const room = aRoom();
+    room.version = 7;
+    const store = { finish: (): void => undefined };
+    const keeper = new SnapshotKeeper({
+      ...{ room, clock, log: silentLog },
+      ground: () => ({ stream: 1, epoch: 1, snapshotVersion: 0, snapshotBytes: 0 }),
+      snapshots: {
+        load: async () => null,
+        save: () =>
+          new Promise((resolve) => {
+            store.finish = () => resolve('saved');
+          }),
+      },
+      policy: { snapshotAfterChanges: 100, snapshotAfterBytes: 1_000, snapshotEveryMs: 60_000 } as never,
+      whenDurable: ({ release }) => release(),
+    });
+    if (need !== 'none') keeper.doubt();
+    const last = { isOver: false };
+    void keeper.saveLast({ mayWait: true }).then(() => {
+      last.isOver = true;
+    });
+    const isOver = async (): Promise<boolean> => {
+      await new Promise(setImmediate);
+      return last.isOver;
+    };
+    clock.advance(2_999);
+    expect(await isOver()).toBe(false);
+    clock.advance(1);
+    expect(await isOver()).toBe(need === 'none');
+    store.finish();
+    expect(await isOver()).toBe(true);
+    await keeper.saveLast({ mayWait: true }); // of this version there is one by now
+  }
+});

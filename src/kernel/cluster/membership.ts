@@ -36,6 +36,7 @@ export class Membership implements Ownership {
   #current: SqlOwnership | null = null;
   /** The name before the current one. */
   #former: Incarnation | null = null;
+  #isDraining = false;
   #isOver = false;
   #cancelRetry: () => void = () => undefined;
 
@@ -82,6 +83,14 @@ export class Membership implements Ownership {
     return this.#standing().fenceAllOthers();
   }
 
+  /** This worker takes no more actors. Never rejects: others also hear of it through the directory, and when they ask. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    await this.#current
+      ?.drain()
+      .catch((error: unknown) => this.#deps.log.warn({ err: error }, 'drain not announced in the database'));
+  }
+
   /** The end in order; stop all actors before. Never rejects: a lease that cannot be given up now ends by itself. */
   async leave(): Promise<void> {
     this.#isOver = true;
@@ -98,7 +107,10 @@ export class Membership implements Ownership {
   /** One at a time: what lapses before it is in use is followed by another from here, not by what follows the lapse of one in use. */
   async #register(): Promise<void> {
     const taken: { lease: SqlOwnership | null } = { lease: null };
-    const lease = await SqlOwnership.register({ ...this.#deps, onLapsed: () => this.#lapsed(taken.lease) });
+    const lease = await SqlOwnership.register(
+      { ...this.#deps, onLapsed: () => this.#lapsed(taken.lease) },
+      { isDraining: this.#isDraining },
+    );
     taken.lease = lease;
     if (this.#isOver) return this.#giveUp(lease); // left meanwhile
     // Under its former name this worker does nothing any more, so nobody need wait until that name's lease has run out.

@@ -39,13 +39,13 @@ export class SqlOwnership implements Ownership {
   readonly #stopRenewing: () => void;
   #cancelDeadline: () => void;
 
-  /** Takes a lease under a new incarnation. @throws AppError DATABASE_UNAVAILABLE */
-  static async register(deps: SqlOwnershipDeps): Promise<SqlOwnership> {
+  /** Takes a lease under a new incarnation, of a worker that `drain` has been asked of or not. @throws AppError DATABASE_UNAVAILABLE */
+  static async register(deps: SqlOwnershipDeps, { isDraining } = { isDraining: false }): Promise<SqlOwnership> {
     const incarnation = asIncarnation(deps.random.uuid());
     const sentMs = deps.clock.monotonicMs();
     await deps.db.query(sql`
-      insert into worker_lease (incarnation, address, lease_until)
-      values (${incarnation}, ${deps.address}, clock_timestamp() + ${LEASE.lastsMs} * interval '1 millisecond')`);
+      insert into worker_lease (incarnation, address, lease_until, draining)
+      values (${incarnation}, ${deps.address}, clock_timestamp() + ${LEASE.lastsMs} * interval '1 millisecond', ${isDraining})`);
     return new SqlOwnership(deps, { incarnation, sentMs });
   }
 
@@ -123,6 +123,11 @@ export class SqlOwnership implements Ownership {
          set owner = null,
              numbers_next = greatest(${numbersNext}, numbers_next - ${NUMBERS_PER_CLAIM})  -- never below the block of this claim
        where stream = ${stream} and epoch = ${epoch} and owner = ${this.incarnation}`);
+  }
+
+  /** Says that this worker takes no more actors, for who asks the database who is there. */
+  async drain(): Promise<void> {
+    await this.#deps.db.change(sql`update worker_lease set draining = true where incarnation = ${this.incarnation}`);
   }
 
   /** Gives this lease up at once, because what was claimed under it may have been forgotten. */

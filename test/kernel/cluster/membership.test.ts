@@ -14,10 +14,12 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 async function aWorker() {
   const clock = manualClock();
   const heard: string[] = [];
+  const asked: unknown[] = [];
   const held: (() => void)[] = [];
   const database = { mode: 'answers' as 'answers' | 'away' | 'holds' };
-  const query = async <Row>({ text }: Query<Row>): Promise<Row[]> => {
+  const query = async <Row>({ text, values }: Query<Row>): Promise<Row[]> => {
     heard.push(text.trim().split(/\s+/, 3).join(' '));
+    asked.push(...values);
     if (database.mode === 'away') throw new AppError('DATABASE_UNAVAILABLE');
     if (database.mode === 'holds') await new Promise<void>((resolve) => held.push(resolve));
     return [{}] as Row[];
@@ -33,7 +35,7 @@ async function aWorker() {
     onLapsed: () => (lapses += 1),
     onRecalled: () => undefined,
   });
-  return { membership, clock, heard, held, database, lapses: () => lapses };
+  return { membership, clock, heard, asked, held, database, lapses: () => lapses };
 }
 
 test('[MB1] a worker whose lease lapsed drops its actors first, and goes on under a new incarnation when the database is back', async () => {
@@ -67,6 +69,22 @@ test('[MB2] a worker that leaves while a new lease is on its way gives that one 
   clock.advance(10_000);
   await settled();
   expect(heard).toHaveLength(count);
+});
+
+test('[OW16] a worker that drains says so in the database, under each name that it takes', async () => {
+  const { membership, clock, database, heard, asked } = await aWorker();
+  await membership.drain();
+  expect(heard.at(-1)).toBe('update worker_lease set');
+  expect(asked).not.toContain(true);
+  database.mode = 'away';
+  await membership.drain(); // and is no trouble while the database is away
+  clock.advance(LEASE.servesForMs);
+  await settled();
+  database.mode = 'answers';
+  clock.advance(500);
+  await settled();
+  expect(membership.isStanding).toBe(true);
+  expect(asked).toContain(true);
 });
 
 test('[MB3] a worker can leave while the database is away: its lease ends by itself', async () => {

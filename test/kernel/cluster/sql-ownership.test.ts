@@ -6,6 +6,7 @@ import { asWorkerAddress } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import type { Recall } from '../../../src/kernel/cluster/ownership.ts';
 import { SqlOwnership } from '../../../src/kernel/cluster/sql-ownership.ts';
+import { findLeasedWorkers } from '../../../src/kernel/cluster/sql-workers.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlJournal } from '../../../src/kernel/persistence/sql-journal.ts';
 import { claimed } from '../../contract/ownership.contract.ts';
@@ -236,6 +237,15 @@ test('[OW9] a worker that retires leaves its actors to be claimed at once', asyn
   expect(ownership.duty).toBe('stop');
   expect(lapses.count).toBe(0);
   expect(await other.claim(stream)).toMatchObject({ stream });
+});
+
+test('[OW16] who asks the database who is there hears that a worker drains, also under its next name', async () => {
+  const alone = await postgres.open();
+  const { ownership } = await aWorker(alone);
+  const draining = async (): Promise<boolean[]> => (await findLeasedWorkers(alone)).map((worker) => worker.draining);
+  expect(await draining()).toEqual([false]);
+  await ownership.drain();
+  expect(await draining()).toEqual([true]);
 });
 
 test('[OW10] a claim waits for an append on its way, so the new owner reads it', async () => {

@@ -16,13 +16,14 @@ interface Known {
 
 /** By the checksum of the text, with white space made one and comments left out. */
 const KNOWN: Readonly<Record<number, Known>> = {
-  3526099289: { what: 'register', run: ownership.register },
+  1233178432: { what: 'register', run: ownership.register },
   1529214074: { what: 'renew', run: ownership.renew({ checksLease: true }) },
   2321502723: { what: 'claim', run: ownership.claim },
   79855772: { what: 'look at owner', run: ownership.lookAtOwner({ believesExpired: false }) },
   2165767374: { what: 'release', run: ownership.release },
   851871222: { what: 'fence the dead', run: ownership.fence({ needsExpiry: false }) },
   3422022611: { what: 'fence the expired', run: ownership.fence({ needsExpiry: true }) },
+  3976379382: { what: 'drain', run: ownership.drain },
   2905348408: { what: 'end in order', run: ownership.endInOrder },
   3952765321: { what: 'count crash', run: ownership.countCrash },
   3712205686: { what: 'mark loading', run: ownership.underClaim((loadingSinceMs) => ({ loadingSinceMs })) },

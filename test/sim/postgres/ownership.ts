@@ -11,10 +11,10 @@ import {
 } from './statement.ts';
 import type { LeaseRow, OwnerRow } from './tables.ts';
 
-export function* register(tx: FakeTransaction, [incarnation, address, lastsMs]: readonly any[]): Running {
+export function* register(tx: FakeTransaction, [incarnation, address, lastsMs, draining]: readonly any[]): Running {
   const untilMs = tx.nowMs() + lastsMs;
   yield* lock(leaseKey(incarnation), 'update');
-  tx.atCommit(() => tx.tables.leases.set(incarnation, { address, untilMs, draining: false, fencedAtMs: null, livedOn: false }));
+  tx.atCommit(() => tx.tables.leases.set(incarnation, { address, untilMs, draining, fencedAtMs: null, livedOn: false }));
   return [];
 }
 
@@ -160,6 +160,15 @@ export function fence({ needsExpiry }: { needsExpiry: boolean }): Statement {
     tx.atCommit(() => leases.set(incarnation, { ...row, fencedAtMs }));
     return [{}];
   };
+}
+
+export function* drain(tx: FakeTransaction, [incarnation]: readonly any[]): Running {
+  const { leases } = tx.tables;
+  yield* lock(leaseKey(incarnation), 'noKeyUpdate');
+  const row = leases.get(incarnation);
+  if (row === undefined) return [];
+  tx.atCommit(() => leases.set(incarnation, { ...row, draining: true }));
+  return [{}];
 }
 
 /** A fence of a worker that its rooms have not ended. */
