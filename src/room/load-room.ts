@@ -92,7 +92,6 @@ async function restore(
   deps.log.debug({ roomId, epoch, version: room.version, entries: entries.length, loadMs }, 'room loaded');
   const ground = { stream, epoch, snapshotVersion: snapshot?.version ?? 0, snapshotBytes: snapshot?.bytes.length ?? 0 };
   const actor = new RoomActor(deps, { room, ground, onLost });
-  actor.replayed(replayed);
-  actor.woke();
+  actor.woke({ replayed });
   return actor;
 }

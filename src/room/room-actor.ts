@@ -132,8 +132,9 @@ export class RoomActor implements Actor<Command> {
     if (this.#mayWork) this.#upkeep.tick(nowMs);
   }
 
-  /** Right after the load: what was in no version is to be in one before it changes. */
-  woke(): void {
+  /** Right after the load: what was in the journal alone may have been told to nobody; what is in no version is to be in one before it changes. */
+  woke({ replayed }: { replayed: ReadonlySet<JournalRecord['kind']> }): void {
+    this.#watch.replayed(replayed);
     this.#upkeep.now();
   }
 
@@ -145,11 +146,6 @@ export class RoomActor implements Actor<Command> {
     this.#keeper.doubt();
   }
 
-  /** Records of these kinds were in the journal alone: whoever had the room before may have had no time to tell of them. */
-  replayed(kinds: ReadonlySet<JournalRecord['kind']>): void {
-    this.#watch.replayed(kinds);
-  }
-
   isIdle(nowMs: number): boolean {
     return (
       !this.#isSuspended &&
@@ -158,6 +154,10 @@ export class RoomActor implements Actor<Command> {
       !this.#history.isBusy &&
       nowMs - this.#lastBusyMs >= this.#deps.policy.idleMs
     );
+  }
+
+  get followers(): number {
+    return this.#room.sessions.size;
   }
 
   get isFull(): boolean {

@@ -39,8 +39,9 @@ import type { WorkerDeps } from './worker-deps.ts';
 const WAITING_PER_ROOM_MAX = 2_000;
 /** With other workers there, the sockets of a drained one are sent to them over this time. */
 const DRAIN_SPREAD_MS = 3_000;
-/** How long a drain waits for the journal. What is not written by then was not acknowledged. */
+/** How long a drain waits for an entry of the journal, from its own beginning. What is not written by then was not acknowledged. */
 const JOURNAL_MS_MAX = 10_000;
+const JOURNAL_LOOK_MS = 500;
 
 /** After a lapse, the first look comes when others may have claimed what was here. */
 const LOOK_EVERY_MS = LEASE.lastsMs + LEASE.graceMs - LEASE.servesForMs;
@@ -275,7 +276,10 @@ export class Worker {
     const { world, cluster } = this.#deps;
     const hasHeirs = this.#hasHeirs;
     if (!hasHeirs) await this.gateway.drain({ spreadMs: 0 });
-    const cancel = world.clock.after(JOURNAL_MS_MAX, () => this.#journal.close());
+    const patientUntilMs = world.clock.monotonicMs() + JOURNAL_MS_MAX;
+    const cancel = world.clock.every(JOURNAL_LOOK_MS, () => {
+      if (world.clock.monotonicMs() >= patientUntilMs && this.#journal.oldestMs >= JOURNAL_MS_MAX) this.#journal.close();
+    });
     this.#loadDeps.background.stop();
     this.#loadDeps.quarantine.close();
     await this.#host.close(); // with heirs, sessions whose sockets are here join their rooms where those are now

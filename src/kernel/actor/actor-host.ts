@@ -75,6 +75,12 @@ export class ActorHost<Command> {
     return [...this.#slots.keys()];
   }
 
+  /** Those that may move, which fewest follow in front: hot ones are to move last (reliability 2.a). */
+  get movable(): string[] {
+    const isUp = ([, { actor, stopped }]: [string, Slot<Command>]): boolean => actor !== null && stopped === null;
+    return this.#leastFollowedFirst().flatMap((entry) => (isUp(entry) ? [entry[0]] : []));
+  }
+
   /** Whether a command would be decided here without waking anybody. */
   isAwake(key: string): boolean {
     return this.#awake(key) !== null;
@@ -141,10 +147,9 @@ export class ActorHost<Command> {
     this.#isClosed = true;
     this.#ticks.stop();
     this.#idleStops.stop();
-    const rest = [...this.#slots];
+    const rest = this.#leastFollowedFirst().values(); // hot ones last (reliability 2.d)
     const stopNext = async (): Promise<void> => {
-      for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
-        const [key, slot] = next;
+      for (const [key, slot] of rest) {
         await slot.loaded;
         await this.#stop(key, slot);
       }
@@ -206,6 +211,11 @@ export class ActorHost<Command> {
       slot.actor?.drop();
       this.#drop(key, slot);
     }
+  }
+
+  #leastFollowedFirst(): [string, Slot<Command>][] {
+    const followers = ([, { actor }]: [string, Slot<Command>]): number => actor?.followers ?? 0;
+    return [...this.#slots].sort((left, right) => followers(left) - followers(right));
   }
 
   /** Null for an actor that sleeps, or is about to with nobody waiting for it. */

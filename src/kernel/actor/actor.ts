@@ -13,6 +13,8 @@ export interface Actor<Command> {
   tick(nowMs: number): void;
   /** True when it has had nothing to do for so long that it may sleep. */
   isIdle(nowMs: number): boolean;
+  /** How many would notice that it stops here and goes on elsewhere. */
+  readonly followers: number;
   /** Whether it would refuse any change now: as much waits for the journal as may. */
   readonly isFull: boolean;
   /** The worker's lease is over: writes nothing new and answers nothing of substance, but stays as it is. */

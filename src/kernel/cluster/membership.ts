@@ -107,10 +107,7 @@ export class Membership implements Ownership {
   /** One at a time: what lapses before it is in use is followed by another from here, not by what follows the lapse of one in use. */
   async #register(): Promise<void> {
     const taken: { lease: SqlOwnership | null } = { lease: null };
-    const lease = await SqlOwnership.register(
-      { ...this.#deps, onLapsed: () => this.#lapsed(taken.lease) },
-      { isDraining: this.#isDraining },
-    );
+    const lease = await SqlOwnership.register({ ...this.#deps, onLapsed: () => this.#lapsed(taken.lease) });
     taken.lease = lease;
     if (this.#isOver) return this.#giveUp(lease); // left meanwhile
     // Under its former name this worker does nothing any more, so nobody need wait until that name's lease has run out.
@@ -119,6 +116,7 @@ export class Membership implements Ownership {
     if (this.#isOver) return this.#giveUp(lease);
     if (lease.duty === 'stop') return this.#register(); // the database took longer than a lease lasts
     this.#current = lease;
+    if (this.#isDraining) void this.drain();
     this.#deps.onRegistered?.(lease.incarnation);
     this.#deps.log.debug({ incarnation: this.#current.incarnation }, 'lease taken');
   }

@@ -53,15 +53,20 @@ export class Quarantine {
    */
   async load<Loaded>(claim: Claim, load: () => Promise<Loaded>): Promise<Loaded> {
     if (claim.crashes === 0) return load();
-    const isAlone = claim.crashes >= CRASHES_ALONE;
-    if (isAlone) await this.#turn();
+    const pass = claim.crashes >= CRASHES_ALONE ? await this.#turn() : (): void => undefined;
+    const cancel = this.#deps.clock.after(LOAD_MS, pass); // what ends a worker later is not blamed on it
+    const settle = async (query: Query): Promise<void> => {
+      cancel();
+      await this.#written(query);
+      pass();
+    };
     try {
       if ((await this.#deps.db.change(markQuery(claim))) === 0) throw new AppError('ROOM_MOVED');
       const loaded = await load();
-      this.#deps.clock.after(OUTLIVED_MS, () => void this.#settle(clearQuery(claim), isAlone ? 'alone' : 'among others'));
+      this.#deps.clock.after(OUTLIVED_MS, () => void settle(clearQuery(claim)));
       return loaded;
     } catch (error) {
-      await this.#settle(unmarkQuery(claim), isAlone ? 'alone' : 'among others');
+      await settle(unmarkQuery(claim));
       throw error;
     }
   }
@@ -72,23 +77,29 @@ export class Quarantine {
     for (const { fail } of this.#waiting.splice(0)) fail(new AppError('SERVER_STOPPING'));
   }
 
-  async #turn(): Promise<void> {
+  /** Resolves when no other loads alone, with the function that passes the turn on. */
+  async #turn(): Promise<() => void> {
     if (this.#isClosed) throw new AppError('SERVER_STOPPING');
-    if (!this.#isOneLoading) {
-      this.#isOneLoading = true;
-      return;
-    }
+    if (this.#isOneLoading) await this.#waits();
+    this.#isOneLoading = true;
+    let hasPassed = false;
+    return () => {
+      if (hasPassed) return;
+      hasPassed = true;
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#isOneLoading = false;
+      else next.begin();
+    };
+  }
+
+  #waits(): Promise<void> {
     if (this.#waiting.length >= WAITING_MAX) throw new AppError('WORKER_OVERLOADED');
-    await new Promise<void>((resolve, reject) => this.#waiting.push({ begin: resolve, fail: reject }));
+    return new Promise((begin, fail) => this.#waiting.push({ begin, fail }));
   }
 
   /** Never rejects: what it could not write costs the actor a crash that was none, at worst. */
-  async #settle(query: Query, loaded: 'alone' | 'among others'): Promise<void> {
+  async #written(query: Query): Promise<void> {
     await this.#deps.db.change(query).catch((error: unknown) => this.#deps.log.warn({ err: error }, 'suspect not cleared'));
-    if (loaded === 'among others') return;
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#isOneLoading = false;
-    else next.begin(); // the turn passes on
   }
 }
 

@@ -10,7 +10,7 @@ import { movesOf } from './placement.ts';
 import type { Workers } from './workers.ts';
 
 export interface RebalancerDeps {
-  readonly host: Pick<ActorHost<unknown>, 'keys' | 'move'>;
+  readonly host: Pick<ActorHost<unknown>, 'movable' | 'move'>;
   readonly workers: Pick<Workers, 'candidates' | 'knowsLoads'>;
   readonly self: WorkerAddress;
   readonly clock: Clock;
@@ -44,7 +44,7 @@ export class Rebalancer {
     const isSettled = seen === this.#lastSeen;
     this.#lastSeen = seen;
     if (!isSettled || candidates.length < 2 || !workers.knowsLoads) return;
-    const moves = movesOf({ keys: host.keys, self, workers: candidates });
+    const moves = movesOf({ keys: host.movable, self, workers: candidates });
     if (moves.length > 0) log.info({ moves: moves.length, workers: candidates.length }, 'rooms rebalanced');
     await Promise.all(moves.map((key) => host.move(key)));
   }

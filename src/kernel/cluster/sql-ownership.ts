@@ -39,13 +39,13 @@ export class SqlOwnership implements Ownership {
   readonly #stopRenewing: () => void;
   #cancelDeadline: () => void;
 
-  /** Takes a lease under a new incarnation, of a worker that `drain` has been asked of or not. @throws AppError DATABASE_UNAVAILABLE */
-  static async register(deps: SqlOwnershipDeps, { isDraining } = { isDraining: false }): Promise<SqlOwnership> {
+  /** Takes a lease under a new incarnation. @throws AppError DATABASE_UNAVAILABLE */
+  static async register(deps: SqlOwnershipDeps): Promise<SqlOwnership> {
     const incarnation = asIncarnation(deps.random.uuid());
     const sentMs = deps.clock.monotonicMs();
     await deps.db.query(sql`
-      insert into worker_lease (incarnation, address, lease_until, draining)
-      values (${incarnation}, ${deps.address}, clock_timestamp() + ${LEASE.lastsMs} * interval '1 millisecond', ${isDraining})`);
+      insert into worker_lease (incarnation, address, lease_until)
+      values (${incarnation}, ${deps.address}, clock_timestamp() + ${LEASE.lastsMs} * interval '1 millisecond')`);
     return new SqlOwnership(deps, { incarnation, sentMs });
   }
 

@@ -7,6 +7,7 @@ import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
 class Recorder implements Actor<string> {
   readonly heard: string[] = [];
   readonly resumes: ('resumed' | 'not yet')[] = [];
+  followers = 0;
   idle = false;
   isFull = false;
   breaks = false;
@@ -256,6 +257,27 @@ test('[AH7] closing stops every actor, also one still loading, and refuses newco
   loads[0]!.actor.stopped!();
   await closed;
   expect(host.size).toBe(0);
+});
+
+test('[AH22] closing begins with those that fewest follow, and moving passes over those that load', async () => {
+  const { host, loads } = aHost();
+  const keys = ['hot', 'calm', 'warm'];
+  const answers = keys.map((key) => host.ask(key, '1'));
+  for (const load of loads) load.ready();
+  await Promise.all(answers);
+  const order: string[] = [];
+  for (const [index, followers] of [900, 0, 12].entries()) {
+    const { actor } = loads[index]!;
+    actor.followers = followers;
+    actor.stop = async () => void order.push(keys[index]!);
+  }
+  void host.ask('loads', '1').catch(() => undefined);
+  expect(host.movable).toEqual(['calm', 'warm', 'hot']);
+  const closed = host.close();
+  await settled();
+  loads[3]!.fail(new Error('no'));
+  await closed;
+  expect(order).toEqual(['calm', 'warm', 'hot']);
 });
 
 test('[AH8] a worker that lost its lease drops all actors, and tells them', async () => {

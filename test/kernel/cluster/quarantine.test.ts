@@ -20,6 +20,7 @@ let heir: SqlOwnership;
 beforeAll(async () => {
   db = await postgres.open();
   heir = await aWorker();
+  await db.query(sql`update worker_lease set lease_until = now() + interval '1 hour'`); // it is never renewed here
 });
 afterAll(() => heir.retire());
 
@@ -203,6 +204,16 @@ test('[QN3] the next one is loaded once the first is outlived, or its load has f
   expect(await after).toBe('loaded');
   clock.advance(500);
   await expect.poll(() => crashesOf(last)).toBe(0);
+});
+
+test('[QN3] nor does it wait for a load that takes longer than ten seconds', async () => {
+  const { quarantine, clock } = aQuarantine({ change: async () => 1 } as unknown as Sql);
+  const claim = { stream: 1, epoch: 1, numbersFrom: 1, crashes: 2 };
+  void quarantine.load(claim, () => new Promise(() => undefined));
+  const next = quarantine.load(claim, async () => 'loaded');
+  await new Promise(setImmediate);
+  clock.advance(10_000);
+  expect(await next).toBe('loaded');
 });
 
 test('[QN3] suspects of one crash, and all others, do not wait for each other', async () => {

@@ -31,7 +31,7 @@ function aCluster(loadOfOthers: number) {
   const workers = new Workers({ directory, clock, log: silentLog, self: () => self, findLeased });
   const moved: string[] = [];
   const keys = Array.from({ length: ROOMS }, (_, n) => `room ${n}`);
-  const host = { keys, move: async (key: string) => void moved.push(key) };
+  const host = { movable: keys, move: async (key: string) => void moved.push(key) };
   new Rebalancer({ host, workers, self: self.address, clock, log: silentLog });
   const seconds = async (count: number): Promise<void> => {
     for (let second = 0; second < count; second += 1) {

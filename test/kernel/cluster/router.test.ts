@@ -39,6 +39,7 @@ function aCluster(...names: string[]) {
         loads.push(key);
         return {
           isFull: false,
+          followers: 0,
           act: async ({ text }) => {
             heard.push(text);
             return state.answers(text);

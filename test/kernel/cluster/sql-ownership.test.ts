@@ -239,7 +239,7 @@ test('[OW9] a worker that retires leaves its actors to be claimed at once', asyn
   expect(await other.claim(stream)).toMatchObject({ stream });
 });
 
-test('[OW16] who asks the database who is there hears that a worker drains, also under its next name', async () => {
+test('[OW16] who asks the database who is there hears that a worker drains', async () => {
   const alone = await postgres.open();
   const { ownership } = await aWorker(alone);
   const draining = async (): Promise<boolean[]> => (await findLeasedWorkers(alone)).map((worker) => worker.draining);

@@ -11,10 +11,10 @@ import {
 } from './statement.ts';
 import type { LeaseRow, OwnerRow } from './tables.ts';
 
-export function* register(tx: FakeTransaction, [incarnation, address, lastsMs, draining]: readonly any[]): Running {
+export function* register(tx: FakeTransaction, [incarnation, address, lastsMs]: readonly any[]): Running {
   const untilMs = tx.nowMs() + lastsMs;
   yield* lock(leaseKey(incarnation), 'update');
-  tx.atCommit(() => tx.tables.leases.set(incarnation, { address, untilMs, draining, fencedAtMs: null, livedOn: false }));
+  tx.atCommit(() => tx.tables.leases.set(incarnation, { address, untilMs, draining: false, fencedAtMs: null, livedOn: false }));
   return [];
 }
 
