@@ -106,9 +106,9 @@ describe.skipIf(!services.has('browser'))('the console', async () => {
     await page.getByLabel('Console').getByRole('link', { name: 'Workers' }).click();
     await page.locator('.worker .status.good').first().waitFor();
     expect(await page.locator('.chart canvas').count()).toBe(8);
-    const up = page.locator('.figures div', { hasText: 'Up' }).first().locator('dd');
-    const before = await up.textContent();
-    await until('time has passed', async () => (await up.textContent()) !== before);
+    const lease = page.locator('.figures div', { hasText: 'Lease' }).first().locator('dd'); // to a tenth of a second
+    const before = await lease.textContent();
+    await until('time has passed', async () => (await lease.textContent()) !== before);
     expect(errors).toEqual([]);
     await page.context().close();
   });
