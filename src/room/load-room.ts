@@ -12,8 +12,9 @@ import { emptyRoom } from './room.ts';
 import { RoomActor } from './room-actor.ts';
 import type { RoomActorDeps } from './room-actor-deps.ts';
 import { restoreSchema } from './schema/decide.ts';
-import type { RoomSchema } from './shapes.ts';
-import { replayRecord, restoreSnapshot } from './snapshot.ts';
+import type { RoomSchema, RoomState } from './shapes.ts';
+import { encodeSnapshot, replayRecord, restoreSnapshot } from './snapshot.ts';
+import { materialise } from './ydoc/live.ts';
 
 export interface LoadRoomDeps extends RoomActorDeps {
   /** The room's number in the database, or null when there is no such room. */
@@ -61,7 +62,7 @@ function refused(refusal: Refusal, roomId: RoomId): AppError {
 /** Snapshot and journal, under this claim. */
 async function restore(
   deps: LoadRoomDeps,
-  { stream, epoch, numbersFrom }: Claim,
+  { stream, epoch, numbersFrom, crashes }: Claim,
   { roomId, onLost, span, startedMs }: Load,
 ): Promise<RoomActor> {
   const room = emptyRoom(roomId, { from: numbersFrom, to: numbersFrom + NUMBERS_PER_CLAIM });
@@ -86,6 +87,7 @@ async function restore(
       });
   }
 
+  if (crashes > 0) tryOut(room);
   const loadMs = deps.clock.monotonicMs() - startedMs;
   span.note({ 'atrium.epoch': epoch, 'atrium.version': room.version, 'atrium.journal_entries': entries.length });
   deps.metrics?.observe('atrium_room_load_seconds', loadMs / 1_000);
@@ -94,4 +96,14 @@ async function restore(
   const actor = new RoomActor(deps, { room, ground, onLost });
   actor.woke({ replayed });
   return actor;
+}
+
+/** What a room is first asked for, of one that may have ended its last owner: should it end this one, then before anybody was answered. */
+function tryOut(room: RoomState): void {
+  try {
+    for (const doc of room.ydocs.values()) materialise(doc);
+    encodeSnapshot(room);
+  } catch {
+    // that it throws is nobody's end; who asks for it will hear
+  }
 }

@@ -1,9 +1,10 @@
 /**
- * Actors that end whoever loads them, by what loading or first reading them takes or breaks.
+ * Actors that end whoever loads them, by what loading them takes or breaks.
  *
  * An owner leaves a mark in the database when it begins to load one, and who takes it over from a worker that ended soon after that counts a crash. Such a
- * suspect has a mark only while it loads and half a second after. After its second crash it loads while no other like it does here; after its
- * third nobody loads it for five seconds (reliability 2.c, "Recovery"), and after each further one for four times as long. Who outlives it clears it.
+ * suspect has a mark only while it loads. After its second crash it loads while no other like it does here; after its third nobody loads it for five
+ * seconds (reliability 2.c, "Recovery"), and after each further one for four times as long. A load that succeeds clears it before anybody is answered, so
+ * who is killed after an answer, however soon and often, is no crash.
  */
 import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
@@ -23,8 +24,6 @@ const QUARANTINE_GROWTH = 4;
 const CRASHES_COUNTED = 8;
 /** Who ends later than this after it began to load an actor has not ended by that. */
 const LOAD_MS = 10_000;
-/** What waited for the actor is done, and its clients have asked for its documents. */
-const OUTLIVED_MS = 500;
 /** More that wait to load alone are sent away: each holds one of the worker's loads. */
 const WAITING_MAX = 8;
 
@@ -55,19 +54,17 @@ export class Quarantine {
     if (claim.crashes === 0) return load();
     const pass = claim.crashes >= CRASHES_ALONE ? await this.#turn() : (): void => undefined;
     const cancel = this.#deps.clock.after(LOAD_MS, pass); // what ends a worker later is not blamed on it
-    const settle = async (query: Query): Promise<void> => {
-      cancel();
-      await this.#written(query);
-      pass();
-    };
     try {
       if ((await this.#deps.db.change(markQuery(claim))) === 0) throw new AppError('ROOM_MOVED');
       const loaded = await load();
-      this.#deps.clock.after(OUTLIVED_MS, () => void settle(clearQuery(claim)));
+      await this.#written(clearQuery(claim));
       return loaded;
     } catch (error) {
-      await settle(unmarkQuery(claim));
+      await this.#written(unmarkQuery(claim));
       throw error;
+    } finally {
+      cancel();
+      pass();
     }
   }
 
