@@ -99,7 +99,7 @@ async function restore(
 }
 
 /** What a room is first asked for, of one that may have ended its last owner: should it end this one, then before anybody was answered. */
-function tryOut(room: RoomState): void {
+export function tryOut(room: RoomState): void {
   try {
     for (const doc of room.ydocs.values()) materialise(doc);
     encodeSnapshot(room);

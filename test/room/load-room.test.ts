@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import * as Y from 'yjs';
 import { Background, twentieth } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
@@ -10,7 +11,7 @@ import type { Sql } from '../../src/kernel/persistence/sql.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { encodeRecord, type JournalRecord } from '../../src/room/journal-record.ts';
-import { loadRoom } from '../../src/room/load-room.ts';
+import { loadRoom, tryOut } from '../../src/room/load-room.ts';
 import { WAITING_BYTES_MAX } from '../../src/room/policy.ts';
 import { emptyRoom } from '../../src/room/room.ts';
 import type { Command, RoomSchema } from '../../src/room/shapes.ts';
@@ -119,6 +120,19 @@ test('[SN-R7] no such room, a room that is gone, and a room of another worker ar
     code: 'ROOM_QUARANTINED',
     message: expect.stringContaining('until 2026-11-27T21:00:00.000Z'),
   });
+});
+
+test('[QN2] what is tried out of a suspect makes each of its documents; that one throws is no matter', () => {
+  const room = emptyRoom(ROOM, { from: 1, to: 1_001 });
+  const source = new Y.Doc();
+  source.getText('t').insert(0, 'x');
+  replayRecord(room, { kind: 'ydoc.update', guid: '', update: Y.encodeStateAsUpdate(source) });
+  const doc = room.ydocs.get('')!;
+  expect(doc.live).toBeNull();
+  tryOut(room);
+  expect(doc.live?.ydoc.getText('t').toString()).toBe('x');
+  room.ydocs.set('broken', null as unknown as typeof doc);
+  expect(() => tryOut(room)).not.toThrow();
 });
 
 const SCHEMA = { id: 's@1', body: 'type Storage { a?: number }', at: { stream: 5, epoch: 1, decision: 4 } };

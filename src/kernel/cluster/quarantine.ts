@@ -33,7 +33,10 @@ export interface QuarantineDeps {
   readonly log: Log;
 }
 
-type Turn = { begin(): void; fail(error: AppError): void };
+interface Turn {
+  begin(): void;
+  fail(error: AppError): void;
+}
 
 /** How one worker loads what it has claimed. */
 export class Quarantine {

@@ -178,22 +178,23 @@ test('[QN3] after two crashes suspects are loaded one at a time, and who waits f
 test('[QN3] the next one is loaded once the first is, or its load has failed', async () => {
   const [fails, works, last] = (await suspects(3)) as [number, number, number];
   const { quarantine } = aQuarantine();
+  const claims = { fails: await claimed(heir, fails), works: await claimed(heir, works), last: await claimed(heir, last) };
   const loading: string[] = [];
   const held: { finish(): void } = { finish: () => undefined };
-  const load = async (stream: number, name: string, work: () => Promise<unknown>): Promise<unknown> =>
-    quarantine.load(await claimed(heir, stream), () => {
+  const load = (name: keyof typeof claims, work: () => Promise<unknown>): Promise<unknown> =>
+    quarantine.load(claims[name], () => {
       loading.push(name);
       return work();
     });
-  const first = load(works, 'works', () => new Promise<void>((resolve) => Object.assign(held, { finish: resolve })));
+  const first = load('works', () => new Promise<void>((resolve) => Object.assign(held, { finish: resolve })));
+  const failing = expect(load('fails', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  const after = load('last', async () => 'loaded');
   await expect.poll(() => loading).toEqual(['works']);
-  const failing = expect(load(fails, 'fails', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  expect(loading).toEqual(['works']);
   held.finish();
   await first;
   await failing;
-  expect(await load(last, 'last', async () => 'loaded')).toBe('loaded');
+  expect(await after).toBe('loaded');
+  expect(loading).toEqual(['works', 'fails', 'last']);
 });
 
 test('[QN3] nor does it wait for a load that takes longer than ten seconds', async () => {
