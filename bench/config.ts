@@ -94,6 +94,8 @@ export const REST = {
   /** Each asks again as soon as it has its answer. */
   connections: 10,
   documentNodes: 10_000,
+  /** Of a document that is read while it changes. */
+  changesPerSecond: 500,
 } as const;
 
 /** Longest wait for what was sent in the window and has not arrived when it closes. Later is lost. */
@@ -156,6 +158,9 @@ export const LIMITS = {
   seats: 50,
   dialsPerSecond: 100,
   longBytes: 100_000,
+  /** Beyond the 2 MiB that a body may have. */
+  longBodies: { bytes: 3_000_000, perSecond: 20 },
+  badRequestsPerSecond: 100,
   writes: { writers: 30, bytes: 50_000 },
   /** A socket that was closed comes back after this; a request that was refused when it was told to, or up to twice as late. */
   pauseMs: 50,
@@ -176,6 +181,8 @@ export const DUE_AT_ONCE = {
 /** Points of each curve, smallest first; each is a run of its own. */
 export const GROWTH = {
   rooms: [100, 1_000, 5_000, 20_000],
+  /** Made, opened and patched before any is counted. */
+  roomsHeat: { rooms: 1_000, patches: 10_000 },
   /** Patches a second, spread over all rooms. */
   roomsPerSecond: 200,
   clients: [2, 10, 50, 200, 1_000, 5_000],

@@ -14,10 +14,11 @@ import { Crowd } from './crowd.ts';
 import { documentOf } from './documents.ts';
 import { ask, largeRooms } from './large-rooms.ts';
 import { Ledger } from './ledger.ts';
-import { Line, wayInto } from './line.ts';
 import { eachOf } from './many-rooms.ts';
 import { startPace } from './pace.ts';
 import { people } from './presence-sdk.ts';
+import { badRequests, hostileUpdates, longBodies } from './refused.ts';
+import { Seat } from './seat.ts';
 
 const WRITES = 'writes that do not fit';
 const LARGE_READS = 'large documents that change, read all the time';
@@ -28,6 +29,9 @@ const TROUBLES: readonly Beside[] = [
   { name: 'too many messages', company: tooManyMessages },
   { name: 'a room that is full', company: fullRoom },
   { name: 'frames that are too long', company: longFrames },
+  { name: 'Yjs updates made to harm', company: hostileUpdates },
+  { name: 'bodies that are too long', company: longBodies },
+  { name: 'requests beyond the bounds of JSON, patches and queries', company: badRequests },
   { name: WRITES, company: largeWrites },
   { name: LARGE_READS, company: largeReads },
   { name: LARGE_EDITS, company: largeEdits },
@@ -184,51 +188,4 @@ function asking(
       return [];
     },
   };
-}
-
-/** A socket in a room, or on its way there. */
-class Seat {
-  readonly #trial: Trial;
-  readonly #roomId: string;
-  readonly #closes: { count: number };
-  #line: Line | null = null;
-  #hasLeft = false;
-
-  constructor(trial: Trial, roomId: string, closes: { count: number }) {
-    this.#trial = trial;
-    this.#roomId = roomId;
-    this.#closes = closes;
-  }
-
-  /** Makes the room, enters it, and comes back whenever it is closed. */
-  async take(): Promise<void> {
-    await this.#trial.server.openRoom(this.#trial.address, this.#roomId);
-    this.#comeBack();
-  }
-
-  /** Once; says something when the socket is open. */
-  dial(hello?: Buffer): Line {
-    const line = new Line(wayInto(this.#trial, 'sdk', this.#roomId), { hello, hear: () => undefined });
-    line.socket.on('error', () => undefined); // what follows is the close
-    line.socket.once('close', () => {
-      if (!this.#hasLeft) this.#closes.count += 1;
-    });
-    return line;
-  }
-
-  say(frame: Buffer): void {
-    if (this.#line?.socket.isOpen) this.#line.say(frame);
-  }
-
-  leave(): void {
-    this.#hasLeft = true;
-    this.#line?.socket.terminate();
-  }
-
-  #comeBack(): void {
-    this.#line = this.dial();
-    this.#line.socket.once('close', () => {
-      if (!this.#hasLeft) setTimeout(() => this.#comeBack(), LIMITS.pauseMs);
-    });
-  }
 }

@@ -1,6 +1,6 @@
 /**
  * Presence over the SDK's protocol.
- * Expected: at most 1.15× the relay's CPU: each patch is parsed, checked and encoded once, and what comes within 5 ms leaves as one frame.
+ * Expected: at most 0.6× the relay's CPU: each patch is parsed, checked and encoded once, and what comes within 5 ms leaves as one frame.
  */
 import { type Case, targetsFor } from '../case.ts';
 import { PRESENCE } from '../config.ts';
@@ -23,7 +23,7 @@ export const presenceSdk: Case = {
   peers: [rawUws, vendorDev],
   variants: [{ name: NAME, load: (trial) => talkInRoom(trial, TALK) }],
   metrics: ['cpuPerMillion', 'p50Ms', 'p99Ms', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
-  targets: targetsFor({ variant: NAME, metric: 'cpuPerMillion' }, { atMost: { 'raw-uws': 1.15, 'vendor-dev': 0.7 } }),
+  targets: targetsFor({ variant: NAME, metric: 'cpuPerMillion' }, { atMost: { 'raw-uws': 0.6, 'vendor-dev': 0.7 } }),
 };
 
 const TALK: Talk = {

@@ -11,10 +11,16 @@ import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { rawUws, rawUwsWithCommits } from '../servers/raw-uws.ts';
 import { ask, restHeaders, restUrl } from '../servers/server.ts';
 import { vendorDev } from '../servers/vendor-dev.ts';
+import { Crowd } from './crowd.ts';
 import { documentOf } from './documents.ts';
+import { Ledger } from './ledger.ts';
+import { startPace } from './pace.ts';
+import { actorIn, opFrame, writers } from './storage-ops.ts';
 import { measure, outcomeOf } from './window.ts';
 
-const ROOM = '/v2/rooms/rest';
+const ROOM_ID = 'rest';
+const ROOM = `/v2/rooms/${ROOM_ID}`;
+const CHANGING = 'get storage that changes';
 
 interface Request {
   readonly name: string;
@@ -26,6 +32,8 @@ interface Request {
   readonly notFor?: readonly string[];
   /** Makes what is asked about, besides the room. */
   readonly prepare?: (trial: Trial) => Promise<void>;
+  /** Goes on meanwhile, until what it resolves with is called. */
+  readonly meanwhile?: (trial: Trial) => Promise<() => void>;
 }
 
 const openDocument = ({ server: { secretKey, storageTypeKey }, address }: Trial): Promise<void> =>
@@ -46,6 +54,14 @@ const REQUESTS: readonly Request[] = [
     path: `${ROOM}/storage`,
     prepare: openDocument,
     notFor: [rawUwsWithCommits.name], // its reads are those of raw-uws
+  },
+  {
+    name: CHANGING,
+    method: 'GET',
+    path: `${ROOM}/storage`,
+    prepare: openDocument,
+    meanwhile: changeStorage,
+    notFor: [rawUwsWithCommits.name],
   },
   {
     name: 'patch storage',
@@ -75,17 +91,20 @@ export const rest: Case = {
     ...targetsFor({ variant: 'update room', metric: 'perSecond' }, { atLeast: { 'raw-uws': 0.35, 'vendor-dev': 6 } }),
     ...targetsFor({ variant: 'create room', metric: 'perSecond' }, { atLeast: { 'raw-uws': 0.15, 'vendor-dev': 30 } }),
     ...targetsFor({ variant: 'get storage', metric: 'perSecond' }, { atLeast: { 'raw-uws': 0.55, 'vendor-dev': 30 } }),
+    ...targetsFor({ variant: CHANGING, metric: 'perSecond' }, { atLeast: { 'raw-uws': 0.08, 'vendor-dev': 4 } }),
     ...targetsFor({ variant: 'patch storage', metric: 'perSecond' }, { atLeast: { 'raw-uws': 0.25 } }),
   ],
 };
 
 async function repeat(trial: Trial, request: Request): Promise<Outcome> {
-  await trial.server.openRoom(trial.address, 'rest');
+  await trial.server.openRoom(trial.address, ROOM_ID);
   await request.prepare?.(trial);
+  const leaveOff = await request.meanwhile?.(trial);
   const answers = new Answers();
   const firing = fire(trial, request, answers);
   const window = await measure(trial, answers);
   await firing.stop();
+  leaveOff?.();
   return outcomeOf({
     window,
     count: answers.good,
@@ -93,6 +112,19 @@ async function repeat(trial: Trial, request: Request): Promise<Outcome> {
     completeness: answers.good / (answers.good + answers.bad),
     problems: answers.problems,
   });
+}
+
+/** Somebody in the room sets a value again and again, more often than anybody reads: no answer is the one before. */
+async function changeStorage(trial: Trial): Promise<() => void> {
+  const ledger = new Ledger({ senders: 1, clients: 1, reach: 'all' });
+  const crowd = await Crowd.enter(trial, writers({ roomId: ROOM_ID, clients: 1, ledger }));
+  const actor = actorIn(crowd.welcomes[0]!);
+  const change = (): void => crowd.send(0, opFrame({ actor, client: 0, number: ledger.sent(0) }));
+  const stopChanging = startPace({ senders: 1, perSecond: REST.changesPerSecond, send: change });
+  return () => {
+    stopChanging();
+    crowd.leave();
+  };
 }
 
 interface Firing {

@@ -22,12 +22,9 @@ describe.each([1, 10, PEOPLE])('%i of 50 speak in one turn', (speakers) => {
   const turnOf = (kind: 'sdk' | 'yjs', messageOf: (index: number) => ServerMessage): (() => void) => {
     const room = fullRoom(PEOPLE, kind);
     const messages = Array.from({ length: speakers }, (_, index) => messageOf(index));
-    const fanout = new Fanout({
-      room,
-      sessions: { has: () => true, deliver: () => null },
-      clock: { soon: () => undefined, after: () => () => undefined, monotonicMs: () => 0 },
-      guarded: () => undefined,
-    });
+    const clock = { soon: () => undefined, after: () => () => undefined, monotonicMs: () => 0 };
+    const sessions = { has: () => true, deliver: () => null };
+    const fanout = new Fanout({ clock, sessions }, { room, guarded: () => undefined });
     return () => {
       for (let index = 0; index < speakers; index += 1) {
         fanout.send({ allBut: person(index) }, messages[index]!, room.decision + 1);

@@ -9,6 +9,7 @@ import { fromBase64 } from '../base/binary.ts';
 import { parseBoundedJson } from '../base/bounded-json.ts';
 import { AppError } from '../base/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
+import { problemWith } from '../base/misfit.ts';
 import { NAME_LENGTHS } from './names.ts';
 import { checkOps, type Op } from './storage-ops.ts';
 
@@ -26,7 +27,7 @@ const MESSAGES_PER_FRAME_MAX = 10_000;
 const Guid = Type.Optional(Type.String({ maxLength: NAME_LENGTHS.guid }));
 
 const SHAPES = {
-  100: Type.Object({ data: Type.Record(Type.String(), Type.Unknown()), targetActor: Type.Optional(Type.Integer()) }),
+  100: Type.Object({ data: Type.Object({}), targetActor: Type.Optional(Type.Integer()) }), // a record would look at each key
   103: Type.Object({ event: Type.Unknown() }),
   200: Type.Object({}),
   201: Type.Object({ ops: Type.Array(Type.Unknown()) }),
@@ -71,10 +72,8 @@ function decodeMessage(code: number, fields: JsonObject): ClientMessage | null {
   const check = CHECKS.get(code);
   if (check === undefined) return null;
   if (!check.Check(fields)) {
-    const [error] = check.Errors(fields);
-    throw new AppError('FRAME_INVALID', {
-      reason: `message ${code}${error?.instancePath ?? ''} ${error?.message ?? 'has the wrong shape'}`,
-    });
+    const { pointer, reason } = problemWith(SHAPES[code as Code], fields);
+    throw new AppError('FRAME_INVALID', { reason: `message ${code}${pointer} ${reason}` });
   }
   // The check above is what makes the fields fit the reader of the same code.
   const read = READERS[code as Code] as (checked: JsonObject) => ClientMessage;

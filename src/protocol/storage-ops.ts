@@ -3,10 +3,11 @@
  *
  * Knows nothing of a room's state: whether an op has an effect is decided in `room/storage`.
  */
-import Type, { type Static, type TProperties } from 'typebox';
+import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { AppError } from '../base/errors.ts';
 import { isForbiddenKey, isJsonObject, type Json, type JsonObject } from '../base/json.ts';
+import { problemWith } from '../base/misfit.ts';
 import { inside, textDataProblem, VALUE_CHARACTERS_MAX, type ValueProblem, valueProblem } from './storage-values.ts';
 
 /** Kinds of nodes. */
@@ -158,7 +159,9 @@ export type SerializedCrdt =
   | (Child & { readonly type: typeof CRDT.TEXT; readonly data: LiveTextData; readonly version: number })
   | (Child & { readonly type: typeof CRDT.FILE; readonly data: FileData });
 
-const CHECKS = new Map<number, ReturnType<typeof Compile>>(KNOWN.map((shape) => [shape.properties.type.const, Compile(shape)]));
+const CHECKS = new Map<number, { readonly shape: TSchema; readonly compiled: ReturnType<typeof Compile> }>(
+  KNOWN.map((shape) => [shape.properties.type.const, { shape, compiled: Compile(shape) }]),
+);
 
 /**
  * The ops of one message, each with its opId. Fields that we do not know travel along, for newer clients.
@@ -173,9 +176,9 @@ function checkOp(value: unknown, at: number): Op {
   if (!isJsonObject(value) || typeof value.type !== 'number') throw refusal(at, '', 'is not an object with a number as type');
   const check = CHECKS.get(value.type);
   if (check === undefined) return typeof value.opId === 'string' ? { type: OP.UNKNOWN, opId: value.opId } : { type: OP.UNKNOWN };
-  if (!check.Check(value)) {
-    const [error] = check.Errors(value);
-    throw refusal(at, error?.instancePath ?? '', error?.message ?? 'has the wrong shape');
+  if (!check.compiled.Check(value)) {
+    const { pointer, reason } = problemWith(check.shape, value);
+    throw refusal(at, pointer, reason);
   }
   if (value.opId === undefined) throw refusal(at, '/opId', 'is missing');
   const checked = value as Op;

@@ -47,7 +47,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   /** It missed cursors, and will ask in a moment where all others are. */
   #willAsk = false;
   #isLost = false; // its session, while it joined
-  readonly #unanswered: Unanswered;
+  #unanswered: Unanswered | null = null; // of an SDK client: who speaks y-websocket changes no Storage
   #files: FileCheck | null = null; // until an op names a file
   #line: Line<Command> | null = null;
   /** Where its room is, as of its last join; null for this worker. */
@@ -66,7 +66,6 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     this.#deps = deps;
     this.#book = book;
     this.#socket = socket;
-    this.#unanswered = new Unanswered(this, deps.clock);
     this.id = book.renew(this);
     this.heardAtMs = deps.clock.monotonicMs();
     this.#ratedAtMs = this.heardAtMs;
@@ -78,6 +77,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   /** Admits the client and joins its room, or closes the socket with the code of the refusal. Never rejects. */
   async enter(target: SocketTarget): Promise<void> {
     this.#kind = target.kind;
+    if (target.kind === 'sdk') this.#unanswered = new Unanswered(this, this.#deps.clock);
     try {
       const admission = await this.#admitted(target);
       if (admission === null) return; // closed meanwhile
@@ -106,7 +106,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     this.#isLost = true;
     const phase = this.#phase;
     if (phase.name !== 'entered') return; // the join under way looks at the flag
-    this.#unanswered.end(); // an answer that is held would do now what it was held for
+    this.#unanswered?.end(); // an answer that is held would do now what it was held for
     this.#phase = { ...phase, name: 'rejoining' };
     for (const frame of this.#deps.intake.takeBack(this)) this.#hear(frame); // it came before, and is not for the next session
     if (!this.isClosed) void this.#rejoin(phase);
@@ -133,14 +133,14 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
 
   /** A client that does not send again what it was never answered is helped by a new connection alone. */
   #awaitUnanswered(): void {
-    this.#unanswered.rejoined();
-    if (!this.#unanswered.isAwaiting) return;
+    this.#unanswered?.rejoined();
+    if (this.#unanswered?.isAwaiting !== true) return;
     this.#endUnlessAnswered(this.id);
   }
 
   #endUnlessAnswered(id: SessionId): void {
     this.#deps.clock.after(RESEND_MS_MAX, () => {
-      if (this.id !== id || !this.#unanswered.isAwaiting) return;
+      if (this.id !== id || this.#unanswered?.isAwaiting !== true) return;
       if (this.waiting === null) this.refuse(new AppError('ROOM_MOVED'));
       else this.#endUnlessAnswered(id); // what it sent may be among what waits
     });
@@ -224,14 +224,14 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   }
 
   send(frames: readonly OutFrame[]): void {
-    if (!this.isClosed) this.sendNow(this.#unanswered.take(frames));
+    if (!this.isClosed) this.sendNow(this.#unanswered?.take(frames) ?? frames);
   }
 
   sendNow(frames: readonly OutFrame[]): void {
     if (this.isClosed || frames.length === 0) return;
     try {
       if (this.#budget.send(frames) === 'exceeded') this.refuse(new AppError('SLOW_CONSUMER'));
-      else this.#unanswered.left(frames);
+      else this.#unanswered?.left(frames);
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }
@@ -246,7 +246,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   }
 
   ponged(data: string): void {
-    this.#unanswered.ponged(data);
+    this.#unanswered?.ponged(data);
   }
 
   message(data: string | Uint8Array): void {
@@ -312,7 +312,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   #take(data: string | Uint8Array): void {
     const commands = this.#commandsOf(data);
     const outcome = this.#handOn(data, commands);
-    if (outcome === 'held') for (const command of commands) this.#unanswered.note(command);
+    if (outcome === 'held') for (const command of commands) this.#unanswered?.note(command);
     if (outcome === 'too much') this.refuse(new AppError('ROOM_OVERLOADED'));
   }
 
@@ -339,8 +339,8 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     for (const command of commands) {
       this.#told.note(command);
       if (this.#phase.name !== 'entered')
-        this.#unanswered.note(command); // it ended with the command before
-      else if (this.#unanswered.passes(command)) this.#tell(this.#phase.roomId, command);
+        this.#unanswered?.note(command); // it ended with the command before
+      else if (this.#unanswered?.passes(command) !== false) this.#tell(this.#phase.roomId, command);
     }
   }
 
@@ -356,7 +356,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     const commands = this.#commandsOf(data);
     for (const command of commands) {
       this.#told.note(command);
-      this.#unanswered.note(command);
+      this.#unanswered?.note(command);
     }
     if (commands.some(({ type }) => type === 'event.broadcast')) this.#keepEarly(data);
   }
@@ -364,7 +364,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   /** None when the frame is refused: the socket is then closed. */
   #commandsOf(data: string | Uint8Array): Command[] {
     try {
-      if (this.#unanswered.isFull) throw new AppError('ROOM_OVERLOADED');
+      if (this.#unanswered?.isFull === true) throw new AppError('ROOM_OVERLOADED');
       const commands = commandsOf(data, { kind: this.#kind, from: this.id });
       // The frame itself has been counted.
       return commands.length > 1 && !this.#isWithinRate(commands.length - 1) ? [] : commands;
@@ -386,7 +386,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     const phase = this.#phase;
     if (phase.name === 'closed') return;
     this.#phase = { name: 'closed' };
-    this.#unanswered.end();
+    this.#unanswered?.end();
     this.#deps.intake.forget(this);
     this.#book.forget(this);
     if ('roomId' in phase) this.#tellLeave(phase.roomId);

@@ -18,7 +18,8 @@ import { type ClientKind, isAwaited, isCursor, isReadBy, type ServerMessage } fr
 import { sdkFrames, type Telling, yjsFrames } from './frames.ts';
 import type { Hearer } from './recipient.ts';
 import type { LocalSessions } from './remote-sessions.ts';
-import type { Audience, RoomState, Session } from './shapes.ts';
+import type { RoomShell } from './room-shell.ts';
+import type { Audience, Session } from './shapes.ts';
 import { charactersOf } from './storage/texts.ts';
 
 interface Waiting extends Telling {
@@ -43,12 +44,11 @@ const CALM_MS = 1;
 const WAITING_MAX = 1_000;
 
 export interface FanoutDeps {
-  readonly room: RoomState;
   readonly sessions: Pick<LocalSessions, 'deliver' | 'has'>;
   readonly clock: Pick<Clock, 'soon' | 'after' | 'monotonicMs'>;
-  /** Runs what has nobody to throw at. */
-  readonly guarded: (task: () => void) => void;
 }
+
+type Shell = Pick<RoomShell, 'room' | 'guarded'>;
 
 /** A message on its way, with the decision that sends it. */
 export interface Sending {
@@ -60,6 +60,7 @@ export interface Sending {
 
 export class Fanout {
   readonly #deps: FanoutDeps;
+  readonly #shell: Shell;
   #waiting: Waiting[] | null = null;
   #waitingBytes = 0;
   /** What waits leaves when this turn of the event loop ends, or a later one when much is on its way. */
@@ -74,8 +75,9 @@ export class Fanout {
   /** What is done when a turn ends, made once: a room that speaks does it in every turn. */
   #leave: (() => void) | null = null;
 
-  constructor(deps: FanoutDeps) {
+  constructor(deps: FanoutDeps, shell: Shell) {
     this.#deps = deps;
+    this.#shell = shell;
   }
 
   /** Queues a message of about so many bytes; it leaves when this turn of the event loop ends, a cursor perhaps some ms later. */
@@ -91,7 +93,7 @@ export class Fanout {
 
   /** Whether anybody is there of a kind that is told such messages. */
   #isRead(message: ServerMessage): boolean {
-    const { headcount } = this.#deps.room;
+    const { headcount } = this.#shell.room;
     return (headcount.sdk > 0 && isReadBy('sdk', message)) || (headcount.yjs > 0 && isReadBy('yjs', message));
   }
 
@@ -100,8 +102,8 @@ export class Fanout {
    * handshake. Not where the socket is on another worker: there it would come before the answer to the join, and what the client says to it too early.
    */
   greet(id: SessionId): void {
-    const { sessions, room } = this.#deps;
-    const session = room.sessions.get(id);
+    const { sessions } = this.#deps;
+    const session = this.#shell.room.sessions.get(id);
     if (this.#waiting === null || session === undefined || session.kind === 'rest' || !sessions.has(id)) return;
     const { kind, joinedAt } = session;
     const own: Waiting[] = [];
@@ -124,7 +126,7 @@ export class Fanout {
   #flushSoon(): void {
     if (this.#leavesSoon) return;
     this.#leavesSoon = true;
-    this.#leave ??= this.#guarded(() => this.#flushInTurn());
+    this.#leave ??= () => this.#shell.guarded(() => this.#flushInTurn());
     this.#deps.clock.soon(this.#leave);
   }
 
@@ -140,15 +142,12 @@ export class Fanout {
   #flushAndPause(): void {
     this.#isPausing = true;
     this.#flushSoon();
-    const resume = this.#guarded(() => {
-      this.#isPausing = false;
-      if (this.#waiting !== null) this.#flushAndPause();
-    });
-    this.#deps.clock.after(CURSORS_EVERY_MS, resume);
+    this.#deps.clock.after(CURSORS_EVERY_MS, () => this.#shell.guarded(() => this.#resume()));
   }
 
-  #guarded(task: () => void): () => void {
-    return () => this.#deps.guarded(task);
+  #resume(): void {
+    this.#isPausing = false;
+    if (this.#waiting !== null) this.#flushAndPause();
   }
 
   /** Sends what waits; called early where order against a close matters. */
@@ -166,7 +165,7 @@ export class Fanout {
 
   /** As most turns of most rooms are: there is nothing to gather, and one look at the sessions finds both kinds. */
   #sendOne(one: Waiting): void {
-    const { sessions } = this.#deps.room;
+    const { sessions } = this.#shell.room;
     if ('only' in one.to) {
       const session = sessions.get(one.to.only);
       if (session !== undefined && session.kind !== 'rest' && isReadBy(session.kind, one.message))
@@ -193,7 +192,7 @@ export class Fanout {
 
   #sendAll(kind: ClientKind, waiting: readonly Waiting[]): void {
     const told = waiting.filter(({ message }) => isReadBy(kind, message));
-    for (const { heard, sessions } of groupByMessages(this.#deps.room.sessions, kind, told))
+    for (const { heard, sessions } of groupByMessages(this.#shell.room.sessions, kind, told))
       this.#deliver(sessions, FRAMES_OF[kind](heard));
   }
 

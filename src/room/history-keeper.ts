@@ -9,9 +9,11 @@ import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/observe.ts';
 import { SmallMap } from '../base/small.ts';
-import type { Answer, Gated } from './gate.ts';
+import type { Answer } from './gate.ts';
 import { hasUnkeptChanges, type TakenVersion } from './history.ts';
-import type { Command, RoomState } from './shapes.ts';
+import type { RoomPolicy } from './policy.ts';
+import type { RoomShell } from './room-shell.ts';
+import type { Command } from './shapes.ts';
 import type { Keeper } from './upkeep.ts';
 
 /** A version as it is to be kept; the epoch is that of the owner who took it. */
@@ -27,21 +29,13 @@ export interface KeptVersion extends Pick<TakenVersion, 'id' | 'atMs' | 'authors
 export type KeepVersion = (version: KeptVersion) => Promise<'kept' | 'fenced'>;
 
 export interface HistoryKeeperDeps {
-  readonly room: RoomState;
-  /** Read anew for each version: the epoch changes when the room is claimed again. */
-  readonly ground: () => { readonly stream: number; readonly epoch: number };
   readonly keepVersion: KeepVersion;
-  /** The time between two versions that nobody asks for; 0 for none. */
-  readonly autoVersionMs: number;
+  readonly policy: Pick<RoomPolicy, 'autoVersionMs'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Runs it once all that is decided so far is in the journal. */
-  readonly whenDurable: (gated: Gated) => void;
-  /** Has the room decide. @throws AppError its refusal */
-  readonly act: (command: Command) => Promise<unknown>;
-  /** The room has another owner. */
-  readonly onFenced: () => void;
 }
+
+type Shell = Pick<RoomShell, 'room' | 'ground' | 'whenDurable' | 'act' | 'onFenced'>;
 
 interface UnderWay {
   readonly answers: Answer[];
@@ -55,6 +49,7 @@ const AGAIN_MS_MAX = 300_000;
 
 export class HistoryKeeper implements Keeper {
   readonly #deps: HistoryKeeperDeps;
+  readonly #shell: Shell;
   readonly #underWay = new SmallMap<string, UnderWay>();
   /** What the room could not be told while it was suspended or overloaded. */
   #untold: Command[] = [];
@@ -63,9 +58,10 @@ export class HistoryKeeper implements Keeper {
   #notBeforeMs = 0;
   #failures = 0;
 
-  constructor(deps: HistoryKeeperDeps) {
+  constructor(deps: HistoryKeeperDeps, shell: Shell) {
     this.#deps = deps;
-    this.#changedSinceMs = hasUnkeptChanges(deps.room.history) ? 0 : null;
+    this.#shell = shell;
+    this.#changedSinceMs = hasUnkeptChanges(shell.room.history) ? 0 : null;
   }
 
   get isBusy(): boolean {
@@ -95,22 +91,23 @@ export class HistoryKeeper implements Keeper {
   }
 
   #isVersionDue(nowMs: number): boolean {
-    const { autoVersionMs, room } = this.#deps;
+    const { autoVersionMs } = this.#deps.policy;
     if (autoVersionMs === 0) return false;
-    this.#changedSinceMs = hasUnkeptChanges(room.history) ? (this.#changedSinceMs ?? nowMs) : null;
+    const { history } = this.#shell.room;
+    this.#changedSinceMs = hasUnkeptChanges(history) ? (this.#changedSinceMs ?? nowMs) : null;
     if (this.#changedSinceMs === null || this.isBusy || nowMs < this.#notBeforeMs) return false;
-    return nowMs - Math.max(this.#changedSinceMs, room.history.keptAtMs) >= autoVersionMs;
+    return nowMs - Math.max(this.#changedSinceMs, history.keptAtMs) >= autoVersionMs;
   }
 
   async #keepUnasked(): Promise<void> {
-    const { clock, log, room } = this.#deps;
+    const { clock, log } = this.#deps;
     try {
-      await this.#deps.act({ type: 'history.keep' });
+      await this.#shell.act({ type: 'history.keep' });
       this.#failures = 0;
     } catch (error) {
       this.#notBeforeMs = clock.nowMs() + Math.min(AGAIN_MS_MAX, AGAIN_FIRST_MS * 2 ** this.#failures);
       this.#failures += 1;
-      log.warn({ err: error, roomId: room.id }, 'automatic version not kept');
+      log.warn({ err: error, roomId: this.#shell.room.id }, 'automatic version not kept');
     }
   }
 
@@ -131,28 +128,29 @@ export class HistoryKeeper implements Keeper {
   }
 
   async #store({ id, atMs, authors, body }: TakenVersion): Promise<void> {
-    const { whenDurable, ground, keepVersion } = this.#deps;
-    await new Promise<void>((resolve, reject) => whenDurable({ release: resolve, refuse: reject, bytes: body.length }));
-    const { stream, epoch } = ground();
-    const outcome = await keepVersion({ id, atMs, authors, body, stream, epoch });
+    await new Promise<void>((resolve, reject) =>
+      this.#shell.whenDurable({ release: resolve, refuse: reject, bytes: body.length }),
+    );
+    const { stream, epoch } = this.#shell.ground;
+    const outcome = await this.#deps.keepVersion({ id, atMs, authors, body, stream, epoch });
     if (outcome === 'kept') return;
-    this.#deps.onFenced();
+    this.#shell.onFenced();
     throw new AppError('ROOM_MOVED');
   }
 
   /** A room that is lost needs not hear of it: its next owner finds no such version on its way. */
   async #tell(command: Command): Promise<void> {
     try {
-      await this.#deps.act(command);
+      await this.#shell.act(command);
     } catch (error) {
-      if (!(error instanceof AppError)) this.#deps.log.error({ err: error, roomId: this.#deps.room.id }, 'version not settled');
+      if (!(error instanceof AppError)) this.#deps.log.error({ err: error, roomId: this.#shell.room.id }, 'version not settled');
       else if (error.code !== 'ROOM_MOVED') this.#untold.push(command);
     }
   }
 
   #asRefusal(reason: unknown): AppError {
     if (reason instanceof AppError) return reason;
-    this.#deps.log.error({ err: reason, roomId: this.#deps.room.id }, 'version not kept');
+    this.#deps.log.error({ err: reason, roomId: this.#shell.room.id }, 'version not kept');
     return new AppError('INTERNAL_SERVER_ERROR');
   }
 }

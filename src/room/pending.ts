@@ -9,6 +9,7 @@ import { withOneMore } from '../base/small.ts';
 import { CommitDelay } from '../kernel/persistence/commit-delay.ts';
 import type { Appender, AppendOutcome, Journal, JournalEntry } from '../kernel/persistence/journal.ts';
 import type { Beat } from './beat.ts';
+import type { RoomShell } from './room-shell.ts';
 import type { WaitingBytes } from './waiting-bytes.ts';
 
 export interface PendingDeps {
@@ -17,19 +18,16 @@ export interface PendingDeps {
   readonly beat: Beat;
   /** Of all rooms together. */
   readonly waiting: WaitingBytes;
-  /** Whether somebody waits for what is pending. */
-  readonly isAwaited: () => boolean;
-  /** Null while nothing may be appended: then `append` is called again. */
-  readonly place: () => Pick<JournalEntry, 'stream' | 'epoch' | 'version'> | null;
-  readonly onAppended: (entry: JournalEntry, outcome: AppendOutcome) => void;
-  readonly onFailed: (error: unknown) => void;
 }
+
+type Shell = Pick<RoomShell, 'isAwaited' | 'place' | 'onAppended' | 'onNotAppended'>;
 
 /** So much is appended at once, whether somebody waits for it or not. */
 const UNAWAITED_BYTES_MAX = 64 * 1024;
 
 export class Pending implements Appender {
   readonly #deps: PendingDeps;
+  readonly #shell: Shell;
   readonly #delay: CommitDelay;
   #records: Uint8Array[] | null = null;
   #bytes = 0;
@@ -40,8 +38,9 @@ export class Pending implements Appender {
   /** Made once: where people type it is handed in ten times a second. */
   #onBeat: (() => void) | null = null;
 
-  constructor(deps: PendingDeps) {
+  constructor(deps: PendingDeps, shell: Shell) {
     this.#deps = deps;
+    this.#shell = shell;
     this.#delay = new CommitDelay({ clock: deps.clock, begin: () => this.append() });
   }
 
@@ -65,7 +64,7 @@ export class Pending implements Appender {
   /** At once when somebody waits for it; else with what other rooms have by the next beat. */
   appendInTime(): void {
     if (this.#bytes > UNAWAITED_BYTES_MAX) this.append();
-    else if (this.#deps.isAwaited()) this.#appendTogether();
+    else if (this.#shell.isAwaited) this.#appendTogether();
     else if (this.#records !== null) this.#appendAtBeat();
   }
 
@@ -73,13 +72,13 @@ export class Pending implements Appender {
   append(): void {
     const records = this.#records;
     if (this.#isAppending || records === null) return;
-    const place = this.#deps.place();
+    const { place } = this.#shell;
     if (place === null) return;
     const { stream, epoch, version } = place;
     const entry = { stream, epoch, version, count: records.length, payload: concat(records) };
     this.#records = null;
     this.#isAppending = true;
-    this.#wasAwaited = this.#deps.isAwaited();
+    this.#wasAwaited = this.#shell.isAwaited;
     this.#delay.stop();
     this.#deps.journal.append(entry, this);
   }
@@ -94,13 +93,13 @@ export class Pending implements Appender {
     this.#isAppending = false;
     this.#went(entry.payload.length);
     if (this.#wasAwaited) this.#delay.answered(entry.count, this.#records?.length ?? 0);
-    this.#deps.onAppended(entry, outcome);
+    this.#shell.onAppended(entry, outcome);
   }
 
   notAppended(entry: JournalEntry, error: unknown): void {
     this.#isAppending = false;
     this.#went(entry.payload.length);
-    this.#deps.onFailed(error);
+    this.#shell.onNotAppended(error);
   }
 
   #went(bytes: number): void {

@@ -10,6 +10,7 @@ import { AppError, type ErrorCode } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
 import type { Actor } from '../kernel/actor/actor.ts';
 import type { Recall } from '../kernel/cluster/ownership.ts';
+import type { AppendOutcome, JournalEntry } from '../kernel/persistence/journal.ts';
 import { hasLargeAnswer, isChange, isEphemeral, unheard } from './command-kinds.ts';
 import { formReadBy } from './documents-ahead.ts';
 import { Fanout, type Sending, weightOf } from './fanout.ts';
@@ -21,6 +22,7 @@ import { GATED_BYTES_MAX, JOIN_ANEW, type RoomGround, SETTLE_AFTER_MS } from './
 import { heedsTime } from './presence.ts';
 import { decide } from './room.ts';
 import type { RoomActorDeps } from './room-actor-deps.ts';
+import type { RoomShell } from './room-shell.ts';
 import { RoomWatch } from './room-watch.ts';
 import type { Command, Effect, RoomState, When } from './shapes.ts';
 import { SnapshotKeeper } from './snapshot-keeper.ts';
@@ -29,9 +31,9 @@ import { Upkeep } from './upkeep.ts';
 
 type Loss = 'fenced' | 'claimed by another' | 'recalled' | 'append failed' | 'lease lapsed' | 'decision broke off';
 
-export class RoomActor implements Actor<Command> {
+export class RoomActor implements Actor<Command>, RoomShell {
   readonly #deps: RoomActorDeps;
-  readonly #room: RoomState;
+  readonly room: RoomState;
   #ground: RoomGround;
   readonly #fanout: Fanout;
   readonly #gate: Gate;
@@ -53,41 +55,31 @@ export class RoomActor implements Actor<Command> {
 
   constructor(deps: RoomActorDeps, { room, ground, onLost }: { room: RoomState; ground: RoomGround; onLost: () => void }) {
     this.#deps = deps;
-    this.#room = room;
+    this.room = room;
     this.#ground = ground;
     this.#onLost = onLost;
     this.#durable = room.version;
     this.#gate = new Gate(room.version);
     this.#watch = new RoomWatch(deps.watcher, room);
-    this.#pending = new Pending({
-      clock: deps.clock,
-      journal: deps.journal,
-      beat: deps.beat,
-      waiting: deps.waiting,
-      isAwaited: () => !this.#gate.isEmpty,
-      place: () => (this.#isLost || this.#isClaiming ? null : this.#place),
-      onAppended: (entry, outcome) => {
-        if (outcome === 'fenced') this.#lose('fenced');
-        else this.#guarded(() => this.#appended(entry.version, entry.payload.length));
-      },
-      onFailed: (error) => {
-        deps.log.error({ err: error, roomId: room.id }, 'append failed');
-        this.#lose('append failed');
-      },
-    });
-    this.#fanout = new Fanout({ room, clock: deps.clock, sessions: deps.sessions, guarded: (task) => this.#guarded(task) });
     this.#lastBusyMs = deps.clock.nowMs();
-    const whenDurable = (gated: Gated): void => this.#when('durable', room.version, gated);
-    const { clock, log, policy, snapshots, keepVersion, background } = deps;
-    this.#keeper = new SnapshotKeeper({ room, ground: () => this.#ground, whenDurable, clock, log, policy, snapshots });
-    this.#history = new HistoryKeeper({
-      autoVersionMs: policy.autoVersionMs,
-      act: (command) => this.act(command),
-      onFenced: () => this.#lose('fenced'),
-      ...{ room, ground: () => this.#ground, whenDurable, clock, log, keepVersion },
-    });
-    const ifAble = (task: () => void): void => void (this.#mayWork && this.#guarded(task));
-    this.#upkeep = new Upkeep({ clock, background, keepers: [this.#keeper, this.#history], ifAble });
+    this.#pending = new Pending(deps, this);
+    this.#fanout = new Fanout(deps, this);
+    this.#keeper = new SnapshotKeeper(deps, this);
+    this.#history = new HistoryKeeper(deps, this);
+    this.#upkeep = new Upkeep(deps, this, [this.#keeper, this.#history]);
+  }
+
+  get ground(): RoomGround {
+    return this.#ground;
+  }
+
+  get isAwaited(): boolean {
+    return !this.#gate.isEmpty;
+  }
+
+  get place(): { stream: number; epoch: number; version: number } | null {
+    if (this.#isLost || this.#isClaiming) return null;
+    return { stream: this.#ground.stream, epoch: this.#ground.epoch, version: this.room.version };
   }
 
   act(command: Command): Promise<unknown> {
@@ -99,14 +91,14 @@ export class RoomActor implements Actor<Command> {
   #ahead(command: Command): Promise<void> | null {
     if (formReadBy(command) === null) return null;
     this.#mustTake(command);
-    return this.#deps.documents.make(this.#room, command);
+    return this.#deps.documents.make(this.room, command);
   }
 
   #answer(command: Command): Promise<unknown> {
     const effects = this.#decide(command);
     return new Promise((resolve, reject) => {
       this.#perform(effects, { resolve, reject: (error) => reject(unheard(command, error)) });
-      if (command.type === 'session.join') this.#guarded(() => this.#fanout.greet(command.newcomer.id));
+      if (command.type === 'session.join') this.guarded(() => this.#fanout.greet(command.newcomer.id));
     });
   }
 
@@ -117,7 +109,7 @@ export class RoomActor implements Actor<Command> {
       if (command.type === 'session.leave' || command.type === 'sessions.depart') this.#pending.append(); // they take along the copy that could bring it back
     } catch (error) {
       if (!(error instanceof AppError))
-        this.#deps.log.error({ err: error, roomId: this.#room.id, command: command.type }, 'decision failed');
+        this.#deps.log.error({ err: error, roomId: this.room.id, command: command.type }, 'decision failed');
       if (!('from' in command) || command.from === null) return;
       const refusal = error instanceof AppError ? error : new AppError('INTERNAL_SERVER_ERROR');
       if (JOIN_ANEW.has(refusal.code)) this.#loseSessions([command.from]);
@@ -127,8 +119,8 @@ export class RoomActor implements Actor<Command> {
 
   tick(nowMs: number): void {
     if (this.#isLost) return;
-    letTextsGo(this.#room.storage);
-    if (heedsTime(this.#room)) this.tell({ type: 'clock.tick' });
+    letTextsGo(this.room.storage);
+    if (heedsTime(this.room)) this.tell({ type: 'clock.tick' });
     if (this.#mayWork) this.#upkeep.tick(nowMs);
   }
 
@@ -136,6 +128,10 @@ export class RoomActor implements Actor<Command> {
   woke({ replayed }: { replayed: ReadonlySet<JournalRecord['kind']> }): void {
     this.#watch.replayed(replayed);
     this.#upkeep.now();
+  }
+
+  ifAble(task: () => void): void {
+    if (this.#mayWork) this.guarded(task);
   }
 
   get #mayWork(): boolean {
@@ -149,7 +145,7 @@ export class RoomActor implements Actor<Command> {
   isIdle(nowMs: number): boolean {
     return (
       !this.#isSuspended &&
-      this.#room.sessions.size === 0 &&
+      this.room.sessions.size === 0 &&
       this.#gate.isEmpty &&
       !this.#history.isBusy &&
       nowMs - this.#lastBusyMs >= this.#deps.policy.idleMs
@@ -157,7 +153,7 @@ export class RoomActor implements Actor<Command> {
   }
 
   get followers(): number {
-    return this.#room.sessions.size;
+    return this.room.sessions.size;
   }
 
   get isFull(): boolean {
@@ -197,7 +193,7 @@ export class RoomActor implements Actor<Command> {
   #resumed(epoch: number): void {
     this.#ground = { ...this.#ground, epoch };
     this.#isSuspended = false;
-    this.#guarded(() => this.#gate.open(this.#durable));
+    this.guarded(() => this.#gate.open(this.#durable));
     this.#pending.append();
   }
 
@@ -208,25 +204,15 @@ export class RoomActor implements Actor<Command> {
     await this.#history.rest();
     if (this.#isLost || !(await this.#isDurable())) return;
     try {
-      await this.#keeper.saveLast({ mayWait: this.#room.sessions.size === 0 }); // else people wait for the next owner
-      await this.#deps.ownership.release(this.#ground.stream, {
-        epoch: this.#ground.epoch,
-        numbersNext: this.#room.numbers.next,
-      });
+      await this.#keeper.saveLast({ mayWait: this.room.sessions.size === 0 }); // else people wait for the next owner
+      const { stream, epoch } = this.#ground;
+      await this.#deps.ownership.release(stream, { epoch, numbersNext: this.room.numbers.next });
     } finally {
       this.#isLost = true;
       this.#pending.drop();
       this.#watch.close();
-      this.#loseSessions([...this.#room.sessions.keys()]);
+      this.#loseSessions([...this.room.sessions.keys()]);
     }
-  }
-
-  get epoch(): number {
-    return this.#ground.epoch;
-  }
-
-  get #place(): { stream: number; epoch: number; version: number } {
-    return { stream: this.#ground.stream, epoch: this.#ground.epoch, version: this.#room.version };
   }
 
   /** @throws AppError when the room cannot take it at the moment, whatever it says */
@@ -244,11 +230,11 @@ export class RoomActor implements Actor<Command> {
     this.#mustTake(command);
     const nowMs = this.#deps.clock.nowMs();
     if (command.type !== 'clock.tick') this.#lastBusyMs = nowMs;
-    const { version } = this.#room;
+    const { version } = this.room;
     try {
-      return decide(this.#room, command, { nowMs, limits: this.#deps.policy });
+      return decide(this.room, command, { nowMs, limits: this.#deps.policy });
     } catch (error) {
-      if (isChange(command) && (!(error instanceof AppError) || this.#room.version !== version)) this.#lose('decision broke off');
+      if (isChange(command) && (!(error instanceof AppError) || this.room.version !== version)) this.#lose('decision broke off');
       throw error;
     }
   }
@@ -264,11 +250,11 @@ export class RoomActor implements Actor<Command> {
     }
     this.#pending.appendInTime();
     if (this.#isLost) answer?.reject(new AppError('ROOM_MOVED')); // unless it has been answered
-    if (this.#room.unsettled.size > 0) this.#settleLater();
+    if (this.room.unsettled.size > 0) this.#settleLater();
   }
 
   #tell(effects: readonly Effect[], answer: Answer | null): void {
-    const { decision, version } = this.#room; // of now: what is done may bring in another command
+    const { decision, version } = this.room; // of now: what is done may bring in another command
     let hasReply = false;
     for (const effect of effects) {
       switch (effect.type) {
@@ -323,6 +309,24 @@ export class RoomActor implements Actor<Command> {
     }
   }
 
+  whenDurable(gated: Gated): void {
+    this.#when('durable', this.room.version, gated);
+  }
+
+  onAppended({ version, payload }: JournalEntry, outcome: AppendOutcome): void {
+    if (outcome === 'fenced') this.#lose('fenced');
+    else this.guarded(() => this.#appended(version, payload.length));
+  }
+
+  onNotAppended(error: unknown): void {
+    this.#deps.log.error({ err: error, roomId: this.room.id }, 'append failed');
+    this.#lose('append failed');
+  }
+
+  onFenced(): void {
+    this.#lose('fenced');
+  }
+
   /** A commit under this epoch proves that nobody had claimed the room by then; still nobody is told without a lease, reads least of all. */
   #appended(version: number, bytes: number): void {
     this.#durable = version;
@@ -344,16 +348,15 @@ export class RoomActor implements Actor<Command> {
     this.#deps.metrics?.count('atrium_rooms_lost_total', why);
     const level = why === 'retired' ? 'debug' : 'warn';
     this.#deps.log[level](
-      { roomId: this.#room.id, epoch: this.#ground.epoch, durable: this.#gate.durable, decided: this.#room.version, why },
+      { roomId: this.room.id, epoch: this.#ground.epoch, durable: this.#gate.durable, decided: this.room.version, why },
       'room lost',
     );
     // Fenced entries were not written, so nothing that waited had its effect; of the others it is not known.
     this.#gate.refuseAll(new AppError(why === 'fenced' ? 'ROOM_MOVED' : 'OUTCOME_UNKNOWN'));
-    this.#loseSessions([...this.#room.sessions.keys()]);
+    this.#loseSessions([...this.room.sessions.keys()]);
   }
 
-  /** Runs what has nobody to throw at. */
-  #guarded(task: () => void): void {
+  guarded(task: () => void): void {
     try {
       task();
     } catch (error) {
@@ -363,7 +366,7 @@ export class RoomActor implements Actor<Command> {
 
   /** The error is a bug of ours: it costs this room its memory, not the worker its life. */
   #break(error: unknown): void {
-    this.#deps.log.error({ err: error, roomId: this.#room.id }, 'room broken');
+    this.#deps.log.error({ err: error, roomId: this.room.id }, 'room broken');
     this.#lose('broken');
   }
 
@@ -377,23 +380,21 @@ export class RoomActor implements Actor<Command> {
   }
 
   #closeFor(session: SessionId | 'everyone', code: ErrorCode, facts: Record<string, unknown>): void {
-    this.#close(session === 'everyone' ? [...this.#room.sessions.keys()] : [session], new AppError(code, facts));
+    this.#close(session === 'everyone' ? [...this.room.sessions.keys()] : [session], new AppError(code, facts));
   }
 
   #close(sessions: readonly SessionId[], refusal: AppError): void {
-    this.#guarded(() => this.#fanout.flush());
+    this.guarded(() => this.#fanout.flush());
     this.#deps.sessions.closeSessions(sessions, refusal);
   }
 
   #loseSessions(sessions: readonly SessionId[]): void {
-    this.#guarded(() => this.#fanout.flush());
+    this.guarded(() => this.#fanout.flush());
     this.#deps.sessions.loseSessions(sessions);
   }
 
   /** Resolves when all that is decided is in the journal, or with false when the room was lost before. */
   #isDurable(): Promise<boolean> {
-    return new Promise((resolve) =>
-      this.#when('durable', this.#room.version, { release: () => resolve(true), refuse: () => resolve(false) }),
-    );
+    return new Promise((resolve) => this.whenDurable({ release: () => resolve(true), refuse: () => resolve(false) }));
   }
 }

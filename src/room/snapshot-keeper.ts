@@ -8,23 +8,19 @@
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
 import type { SnapshotSave, Snapshots } from '../kernel/persistence/snapshots.ts';
-import type { Gated } from './gate.ts';
-import type { RoomGround, RoomPolicy } from './policy.ts';
-import type { RoomState } from './shapes.ts';
+import type { RoomPolicy } from './policy.ts';
+import type { RoomShell } from './room-shell.ts';
 import { encodeSnapshot } from './snapshot.ts';
 import type { Keeper } from './upkeep.ts';
 
 export interface SnapshotKeeperDeps {
-  readonly room: RoomState;
-  /** Read anew at each save: the epoch changes when the room is claimed again. */
-  readonly ground: () => RoomGround;
   readonly snapshots: Snapshots;
   readonly clock: Clock;
   readonly log: Log;
   readonly policy: RoomPolicy;
-  /** Runs it once all that is decided so far is in the journal. */
-  readonly whenDurable: (gated: Gated) => void;
 }
+
+type Shell = Pick<RoomShell, 'room' | 'ground' | 'whenDurable'>;
 
 /**
  * After a snapshot that failed, the next is not tried before; changes go on, covered by the journal. Twice as long each time: encoding whole rooms
@@ -39,6 +35,7 @@ const PATIENCE_MAX = 8;
 
 export class SnapshotKeeper implements Keeper {
   readonly #deps: SnapshotKeeperDeps;
+  readonly #shell: Shell;
   #savedVersion: number;
   #savedAtMs: number;
   #notBeforeMs = 0;
@@ -51,9 +48,10 @@ export class SnapshotKeeper implements Keeper {
   #doubts = 0;
   #doubtsMet = 0;
 
-  constructor(deps: SnapshotKeeperDeps) {
+  constructor(deps: SnapshotKeeperDeps, shell: Shell) {
     this.#deps = deps;
-    const { snapshotVersion, snapshotBytes } = deps.ground();
+    this.#shell = shell;
+    const { snapshotVersion, snapshotBytes } = shell.ground;
     this.#savedVersion = snapshotVersion;
     this.#savedBytes = snapshotBytes;
     this.#savedAtMs = deps.clock.nowMs();
@@ -62,16 +60,17 @@ export class SnapshotKeeper implements Keeper {
   /** So many bytes were added to the journal. */
   appended(bytes: number): void {
     this.#bytesSince += bytes;
-    const { policy, room } = this.#deps;
+    const { policy } = this.#deps;
+    const { room } = this.#shell;
     const changes = (room.version - this.#savedVersion) / this.#patience;
     if (changes >= policy.snapshotAfterChanges || this.#bytesSince / this.#patience >= policy.snapshotAfterBytes) this.#take();
   }
 
   isDue(nowMs: number): boolean {
-    const { policy, room } = this.#deps;
+    const { policy } = this.#deps;
     if (this.#isDoubted) return this.#maySave(nowMs);
     const isOld = nowMs - this.#savedAtMs >= policy.snapshotEveryMs * this.#patience;
-    return isOld && room.version > this.#savedVersion && this.#maySave(nowMs);
+    return isOld && this.#shell.room.version > this.#savedVersion && this.#maySave(nowMs);
   }
 
   tick(nowMs: number): void {
@@ -80,7 +79,7 @@ export class SnapshotKeeper implements Keeper {
 
   /** The database may have lost the last that it acknowledged, snapshots and journal: the state of now is saved, whatever was saved before. */
   doubt(): void {
-    if (this.#deps.room.version === 0) return;
+    if (this.#shell.room.version === 0) return;
     this.#doubts += 1;
     this.#failures = 0;
     this.#notBeforeMs = 0;
@@ -100,7 +99,7 @@ export class SnapshotKeeper implements Keeper {
 
   /** The one at the end, when all is durable; without it the next owner replays the journal. Never rejects. */
   async saveLast({ mayWait }: { readonly mayWait: boolean }): Promise<void> {
-    const { version } = this.#deps.room;
+    const { version } = this.#shell.room;
     if (version <= this.#savedVersion && !this.#isDoubted) return;
     const bytes = this.#encoded();
     if (bytes !== null) await this.#save({ bytes, version, mayWait }).catch((error: unknown) => this.#failed(error));
@@ -111,7 +110,7 @@ export class SnapshotKeeper implements Keeper {
     if (!this.#maySave(this.#deps.clock.nowMs())) return;
     const bytes = this.#encoded();
     if (bytes === null) return;
-    const { version } = this.#deps.room;
+    const { version } = this.#shell.room;
     this.#isSaving = true;
     const done = (): void => {
       this.#isSaving = false;
@@ -121,12 +120,12 @@ export class SnapshotKeeper implements Keeper {
         .catch((error: unknown) => this.#failed(error))
         .finally(done);
     };
-    this.#deps.whenDurable({ release: save, refuse: done, bytes: bytes.length });
+    this.#shell.whenDurable({ release: save, refuse: done, bytes: bytes.length });
   }
 
   async #save({ bytes, version, mayWait }: Required<Omit<SnapshotSave, 'stream' | 'epoch'>>): Promise<void> {
-    const { clock, snapshots, ground } = this.#deps;
-    const { stream, epoch } = ground();
+    const { clock, snapshots } = this.#deps;
+    const { stream, epoch } = this.#shell.ground;
     this.#savedAtMs = clock.nowMs();
     this.#bytesSince = 0;
     const doubts = this.#doubts;
@@ -140,7 +139,7 @@ export class SnapshotKeeper implements Keeper {
 
   #encoded(): Uint8Array | null {
     try {
-      return encodeSnapshot(this.#deps.room);
+      return encodeSnapshot(this.#shell.room);
     } catch (error) {
       this.#failed(error);
       return null;
@@ -150,6 +149,6 @@ export class SnapshotKeeper implements Keeper {
   #failed(error: unknown): void {
     this.#notBeforeMs = this.#deps.clock.nowMs() + Math.min(AGAIN_MS_MAX, AGAIN_FIRST_MS * 2 ** this.#failures);
     this.#failures += 1;
-    this.#deps.log.error({ err: error, roomId: this.#deps.room.id }, 'snapshot failed');
+    this.#deps.log.error({ err: error, roomId: this.#shell.room.id }, 'snapshot failed');
   }
 }

@@ -1,6 +1,7 @@
 /** What a room does by the clock, when its turn comes: thousands of rooms that were quiet together have the same to do in one moment. */
 import type { Background } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
+import type { RoomShell } from './room-shell.ts';
 
 /** Does by itself what the time asks for. */
 export interface Keeper {
@@ -12,32 +13,32 @@ export interface Keeper {
 export interface UpkeepDeps {
   readonly clock: Clock;
   readonly background: Background;
-  readonly keepers: readonly Keeper[];
-  /** Runs it unless the room is gone by then, or may not write. It must not throw. */
-  readonly ifAble: (task: () => void) => void;
 }
 
 export class Upkeep {
   readonly #deps: UpkeepDeps;
+  readonly #shell: Pick<RoomShell, 'ifAble'>;
+  readonly #keepers: readonly Keeper[];
   #isWaiting = false;
 
-  constructor(deps: UpkeepDeps) {
+  constructor(deps: UpkeepDeps, shell: Pick<RoomShell, 'ifAble'>, keepers: readonly Keeper[]) {
     this.#deps = deps;
+    this.#shell = shell;
+    this.#keepers = keepers;
   }
 
   tick(nowMs: number): void {
-    const { background, keepers, ifAble } = this.#deps;
-    if (this.#isWaiting || !keepers.some((keeper) => keeper.isDue(nowMs))) return;
+    if (this.#isWaiting || !this.#keepers.some((keeper) => keeper.isDue(nowMs))) return;
     this.#isWaiting = true;
-    background.next(() => {
+    this.#deps.background.next(() => {
       this.#isWaiting = false;
-      ifAble(() => this.now());
+      this.#shell.ifAble(() => this.now());
     });
   }
 
   /** Out of turn. */
   now(): void {
-    const { clock, keepers } = this.#deps;
-    for (const keeper of keepers) keeper.tick(clock.nowMs());
+    const { clock } = this.#deps;
+    for (const keeper of this.#keepers) keeper.tick(clock.nowMs());
   }
 }

@@ -328,7 +328,7 @@ export class Worker {
       this.#locations.retract(key);
       onLost();
     });
-    this.#locations.publish(key, room.epoch);
+    this.#locations.publish(key, room.ground.epoch);
     return room;
   }
 

@@ -22,18 +22,19 @@ test('[CM60] what happens to a thread is told to those in the room who may read 
   );
   const clock = manualClock();
   const heard: string[] = [];
-  const fanout = new Fanout({
-    room,
-    clock,
-    guarded: (task) => task(),
-    sessions: {
-      has: () => true,
-      deliver(sessions, frames) {
-        if (frames.length > 0) heard.push(...sessions.map(({ id }) => id));
-        return null;
+  const fanout = new Fanout(
+    {
+      clock,
+      sessions: {
+        has: () => true,
+        deliver(sessions, frames) {
+          if (frames.length > 0) heard.push(...sessions.map(({ id }) => id));
+          return null;
+        },
       },
     },
-  });
+    { room, guarded: (task) => task() },
+  );
   const hearers = (visibility: 'public' | 'private'): string[] => {
     const effects = say(room, tell(visibility));
     expect(effects.at(-1)).toEqual({ type: 'reply', value: null, when: 'now' });

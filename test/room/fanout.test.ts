@@ -12,19 +12,20 @@ import { manualClock } from '../support/manual-clock.ts';
 function fanoutOf(room: RoomState, { deliveryMs = 0, lastOf = (_: readonly Recipient[]): Hearer | null => null } = {}) {
   const clock = manualClock();
   const delivered: { to: readonly string[]; frames: readonly OutFrame[] }[] = [];
-  const fanout = new Fanout({
-    room,
-    clock,
-    guarded: (task) => task(),
-    sessions: {
-      has: (session) => session !== 'remote',
-      deliver(to, frames) {
-        clock.advance(deliveryMs);
-        delivered.push({ to: to.map(({ id }) => id), frames });
-        return lastOf(to);
+  const fanout = new Fanout(
+    {
+      clock,
+      sessions: {
+        has: (session) => session !== 'remote',
+        deliver(to, frames) {
+          clock.advance(deliveryMs);
+          delivered.push({ to: to.map(({ id }) => id), frames });
+          return lastOf(to);
+        },
       },
     },
-  });
+    { room, guarded: (task) => task() },
+  );
   /** What each session got since the last call, as texts. */
   const turn = (): Record<string, string[]> => {
     clock.turn();

@@ -15,19 +15,20 @@ test('[SN17] a room whose snapshots are large is saved after more changes, more 
     const clock = manualClock();
     const room = aRoom();
     const saved: number[] = [];
-    const keeper = new SnapshotKeeper({
-      ...{ room, clock, log: silentLog },
-      ground: () => ({ stream: 1, epoch: 1, snapshotVersion: 0, snapshotBytes }),
-      snapshots: {
-        load: async () => null,
-        async save({ version }) {
-          saved.push(version);
-          return 'stale';
+    const keeper = new SnapshotKeeper(
+      {
+        ...{ clock, log: silentLog },
+        snapshots: {
+          load: async () => null,
+          async save({ version }) {
+            saved.push(version);
+            return 'stale';
+          },
         },
+        policy: { snapshotAfterChanges: 100, snapshotAfterBytes: 1_000, snapshotEveryMs: 1_000 } as never,
       },
-      policy: { snapshotAfterChanges: 100, snapshotAfterBytes: 1_000, snapshotEveryMs: 1_000 } as never,
-      whenDurable: ({ release }) => release(),
-    });
+      { room, ground: { stream: 1, epoch: 1, snapshotVersion: 0, snapshotBytes }, whenDurable: ({ release }) => release() },
+    );
     const change = (bytes: number): void => {
       room.version += 1;
       keeper.appended(bytes);
@@ -58,22 +59,22 @@ async function attempts(seconds: number, isAway: (second: number) => boolean): P
   const room = aRoom();
   const asked: number[] = [];
   let second = 0;
-  const keeper = new SnapshotKeeper({
-    room,
-    clock,
-    log: silentLog,
-    ground: () => ({ stream: 1, epoch: 1, snapshotVersion: 0, snapshotBytes: 0 }),
-    snapshots: {
-      load: async () => null,
-      save: async () => {
-        asked.push(second);
-        if (isAway(second)) throw new Error('the store is away');
-        return 'saved';
+  const keeper = new SnapshotKeeper(
+    {
+      clock,
+      log: silentLog,
+      snapshots: {
+        load: async () => null,
+        save: async () => {
+          asked.push(second);
+          if (isAway(second)) throw new Error('the store is away');
+          return 'saved';
+        },
       },
+      policy: { snapshotAfterChanges: 1, snapshotAfterBytes: 1, snapshotEveryMs: 1_000 } as never,
     },
-    policy: { snapshotAfterChanges: 1, snapshotAfterBytes: 1, snapshotEveryMs: 1_000 } as never,
-    whenDurable: ({ release }) => release(),
-  });
+    { room, ground: { stream: 1, epoch: 1, snapshotVersion: 0, snapshotBytes: 0 }, whenDurable: ({ release }) => release() },
+  );
   for (; second < seconds; second++) {
     room.version += 1;
     keeper.appended(10);
@@ -97,16 +98,17 @@ test('[SN20] what has come into doubt is saved anew, whatever was saved, also wh
   const clock = manualClock();
   const room = aRoom();
   const saved: { readonly version: number; done(): void }[] = [];
-  const keeper = new SnapshotKeeper({
-    ...{ room, clock, log: silentLog },
-    ground: () => ({ stream: 1, epoch: 1, snapshotVersion: 0, snapshotBytes: 0 }),
-    snapshots: {
-      load: async () => null,
-      save: ({ version }) => new Promise((resolve) => saved.push({ version, done: () => resolve('saved') })),
+  const keeper = new SnapshotKeeper(
+    {
+      ...{ clock, log: silentLog },
+      snapshots: {
+        load: async () => null,
+        save: ({ version }) => new Promise((resolve) => saved.push({ version, done: () => resolve('saved') })),
+      },
+      policy: { snapshotAfterChanges: 100, snapshotAfterBytes: 1_000, snapshotEveryMs: 60_000 } as never,
     },
-    policy: { snapshotAfterChanges: 100, snapshotAfterBytes: 1_000, snapshotEveryMs: 60_000 } as never,
-    whenDurable: ({ release }) => release(),
-  });
+    { room, ground: { stream: 1, epoch: 1, snapshotVersion: 0, snapshotBytes: 0 }, whenDurable: ({ release }) => release() },
+  );
   const tick = async (): Promise<void> => {
     await new Promise(setImmediate);
     keeper.tick(clock.nowMs());

@@ -12,7 +12,7 @@ function rooms(count: number) {
   const upkeeps = Array.from({ length: count }, (_, number) => {
     const keeper = { isDue: () => true, tick: () => void done.push(number) };
     const ifAble = (task: () => void): void => void (able.is && task());
-    return new Upkeep({ clock, background, keepers: [{ isDue: () => false, tick: () => undefined }, keeper], ifAble });
+    return new Upkeep({ clock, background }, { ifAble }, [{ isDue: () => false, tick: () => undefined }, keeper]);
   });
   const tick = (): void => {
     for (const upkeep of upkeeps) upkeep.tick(clock.nowMs());

@@ -4,6 +4,7 @@ import { Compile } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { Settings } from 'typebox/system';
 import { AppError, missingKey, valueAtKey } from '../../base/errors.ts';
+import { type Misfit, misfitOf } from '../../base/misfit.ts';
 
 // Its default of 8 loses the end of a union of nine literals, and with it the sense of the first eight.
 Settings.Set({ maxErrors: 64 });
@@ -13,10 +14,11 @@ export type Check = (value: unknown) => unknown;
 
 /** `whole` names the value itself, for when it is wrong as a whole: "The body". */
 export function makeCheck(schema: TSchema, whole: string): Check {
-  const compiled = Compile(withStrictRecords(schema) as TSchema);
+  const strict = withStrictRecords(schema) as TSchema;
+  const compiled = Compile(strict);
   return (value) => {
     if (compiled.Check(value)) return value;
-    throw refusalOf(compiled.Errors(value), whole);
+    throw refusalOf(misfitOf(strict, value), whole);
   };
 }
 
@@ -33,10 +35,10 @@ function withStrictRecords(schema: unknown): unknown {
 
 type Problem = TLocalizedValidationError;
 
-function refusalOf(problems: readonly Problem[], whole: string): AppError {
+function refusalOf({ path: above, problems }: Misfit, whole: string): AppError {
   const problem = mostTelling(problems);
   if (problem === undefined) return new AppError('UNPROCESSABLE_ENTITY', { reason: `${whole} is not valid` });
-  const path = keysOf(problem.instancePath);
+  const path = [...above.map(shortened), ...keysOf(problem.instancePath)];
   if (problem.keyword === 'required') return missingKey([...path, problem.params.requiredProperties[0]!].join('.'));
   if (problem.keyword === 'additionalProperties') path.push(problem.params.additionalProperties[0]!);
   const reason = reasonOf(problem);
@@ -52,7 +54,11 @@ function keysOf(pointer: string): string[] {
   return pointer
     .split('/')
     .slice(1)
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~').slice(0, KEY_LENGTH_MAX));
+    .map((key) => shortened(key.replaceAll('~1', '/').replaceAll('~0', '~')));
+}
+
+function shortened(key: string): string {
+  return key.slice(0, KEY_LENGTH_MAX);
 }
 
 /**

@@ -1,5 +1,6 @@
 import Type, { type TSchema } from 'typebox';
-import { expect, test } from 'vitest';
+import { Validator } from 'typebox/compile';
+import { expect, test, vi } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
 import { makeCheck } from '../../../src/kernel/transport/validate.ts';
 
@@ -130,4 +131,40 @@ test("[RT8] a route's own rule speaks for itself", () => {
 
 test('[RT8] a message repeats no more than a hundred characters of a key', () => {
   expect(refusal(Room, { ...valid, ['k'.repeat(10_000)]: 1 }).length).toBeLessThan(200);
+});
+
+test('[RT31] the member that does not fit is named, wherever it is', () => {
+  const Inner = Type.Union([
+    Type.Object({ kind: Type.Literal('a'), at: Type.Integer() }),
+    Type.Object({ kind: Type.Literal('list'), of: Type.Array(Type.String()) }),
+  ]);
+  const Outer = Type.Object({
+    items: Type.Optional(Type.Union([Type.Null(), Type.Array(Inner, { maxItems: 10_000 })])),
+    named: Type.Optional(Type.Record(Type.String(), Type.Array(Type.Integer()))),
+  });
+  const many = Array.from({ length: 5_000 }, () => ({ kind: 'a', at: 1 }));
+  const of = Array.from({ length: 5_000 }, () => 'text');
+  expect(refusal(Outer, { items: [...many, { kind: 'a', at: 'x' }, 7] })).toBe(
+    "Value at key 'items.5000.at' must be an integer.",
+  );
+  expect(refusal(Outer, { items: [...many, { kind: 'a' }] })).toBe("Missing key 'items.5000.at'.");
+  expect(refusal(Outer, { items: [...many, { kind: 'list', of: [...of, 1] }] })).toBe(
+    "Value at key 'items.5000.of.5000' must be a string.",
+  );
+  expect(refusal(Outer, { items: [...many, { kind: 'b' }] })).toBe("Value at key 'items.5000.kind' must be 'a' or 'list'.");
+  expect(refusal(Outer, { items: [...many, ...many, { kind: 'b' }] })).toBe(
+    "Value at key 'items' must have at most 10000 items.",
+  );
+  expect(refusal(Outer, { named: { first: [1], second: [1, 'x'], third: 1 } })).toBe(
+    "Value at key 'named.second.1' must be an integer.",
+  );
+});
+
+test('[RT31] and reasons are asked of one level alone, not of what fits beside it', () => {
+  const asked = vi.spyOn(Validator.prototype, 'Errors');
+  const schema = Type.Array(Type.Array(Type.Union([Type.Object({ n: Type.Integer() }), Type.Null()])));
+  const rows = Array.from({ length: 1_000 }, () => [{ n: 1 }, null]);
+  expect(refusal(schema, [...rows, [{ n: 1 }, { n: 'x' }]])).toBe("Value at key '1000.1.n' must be an integer.");
+  expect(asked.mock.calls.map(([value]) => value)).toEqual([{ n: 'x' }]);
+  asked.mockRestore();
 });

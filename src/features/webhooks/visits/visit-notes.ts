@@ -24,13 +24,17 @@ const NOTES_AT_ONCE = 500;
 const NOTES_WAITING_MAX = 100_000;
 /** Sessions that lost their room are back long before. */
 const BACK_MS_MAX = 20_000;
+const LOOK_EVERY_MS = 1_000;
 const ORPHANS_AT_ONCE = 500;
 
 export class VisitNotes {
   readonly #deps: VisitNotesDeps;
   readonly #waiting: Batched<VisitNote>;
-  /** Rooms that are awake here, each with what cancels its look at who did not come back. */
-  readonly #rooms = new Map<WatchedRoom, () => void>();
+  /** Rooms that are awake here. */
+  readonly #rooms = new Set<WatchedRoom>();
+  /** Those of which it is to be seen who did not come back, and when (monotonic), earliest first. */
+  readonly #unseen = new Map<WatchedRoom, number>();
+  readonly #stopLooking: () => void;
   #isWanted = false;
 
   constructor(deps: VisitNotesDeps) {
@@ -41,13 +45,14 @@ export class VisitNotes {
       waitingMax: NOTES_WAITING_MAX,
       write: (notes) => this.#write(notes),
     });
+    this.#stopLooking = deps.clock.every(LOOK_EVERY_MS, () => this.#look());
   }
 
   /** Some webhook wants to hear of visits, or none does any more. Who is there already is no news. */
   wanted(wish: 'on' | 'off'): void {
     if (this.#isWanted === (wish === 'on')) return;
     this.#isWanted = wish === 'on';
-    for (const room of this.#rooms.keys()) {
+    for (const room of this.#rooms) {
       room.watchVisits(wish);
       if (wish === 'on') for (const visit of room.visits()) this.#add(room.stream, visit, 'present');
     }
@@ -57,12 +62,13 @@ export class VisitNotes {
 
   opened(room: WatchedRoom): void {
     if (this.#isWanted) room.watchVisits('on');
-    this.#compareLater(room);
+    this.#rooms.add(room);
+    this.#lookLater(room);
   }
 
   closed(room: WatchedRoom): void {
-    this.#rooms.get(room)?.();
     this.#rooms.delete(room);
+    this.#unseen.delete(room);
   }
 
   entered({ stream }: WatchedRoom, visit: Visit): void {
@@ -91,7 +97,7 @@ export class VisitNotes {
   }
 
   async close(): Promise<void> {
-    for (const cancel of this.#rooms.values()) cancel();
+    this.#stopLooking();
     await this.#waiting.close();
   }
 
@@ -99,11 +105,17 @@ export class VisitNotes {
     this.#waiting.add({ kind, roomPk, key, connectionId, userId, userInfo, at: this.#nowIso() });
   }
 
-  #compareLater(room: WatchedRoom): void {
-    const compare = (): void => {
+  #lookLater(room: WatchedRoom): void {
+    this.#unseen.set(room, this.#deps.clock.monotonicMs() + BACK_MS_MAX);
+  }
+
+  #look(): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const [room, atMs] of this.#unseen) {
+      if (atMs > nowMs) return;
+      this.#unseen.delete(room);
       if (this.#isWanted) void this.#whoDidNotComeBack(room);
-    };
-    this.#rooms.set(room, this.#deps.clock.after(BACK_MS_MAX, compare));
+    }
   }
 
   async #whoDidNotComeBack(room: WatchedRoom): Promise<void> {
@@ -115,7 +127,7 @@ export class VisitNotes {
       for (const other of others) if (!here.has(other.key)) this.#waiting.add(this.#gone(other));
     } catch (error) {
       this.#deps.log.warn({ err: error, roomId: room.id }, 'visits not compared');
-      if (this.#rooms.has(room)) this.#compareLater(room);
+      if (this.#rooms.has(room)) this.#lookLater(room);
     }
   }
 
