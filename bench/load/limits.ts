@@ -21,16 +21,19 @@ import { badRequests, hostileUpdates, longBodies } from './refused.ts';
 import { Seat } from './seat.ts';
 
 const WRITES = 'writes that do not fit';
+const LONG_BODIES = 'bodies that are too long';
 const LARGE_READS = 'large documents that change, read all the time';
 const LARGE_EDITS = 'large documents taken to be edited, all the time';
 /** Where Postgres has each write before the next body is read, none has to be refused; and reads of large documents wait for each other. */
 const NOT_REFUSED: ReadonlySet<string> = new Set([WRITES, LARGE_READS, LARGE_EDITS]);
+/** What calm rooms feel of them beside the relay is the machine's doing. */
+const LARGE_BODIES: ReadonlySet<string> = new Set([WRITES, LONG_BODIES]);
 const TROUBLES: readonly Beside[] = [
   { name: 'too many messages', company: tooManyMessages },
   { name: 'a room that is full', company: fullRoom },
   { name: 'frames that are too long', company: longFrames },
   { name: 'Yjs updates made to harm', company: hostileUpdates },
-  { name: 'bodies that are too long', company: longBodies },
+  { name: LONG_BODIES, company: longBodies },
   { name: 'requests beyond the bounds of JSON, patches and queries', company: badRequests },
   { name: WRITES, company: largeWrites },
   { name: LARGE_READS, company: largeReads },
@@ -42,10 +45,10 @@ export const limits: Case = {
   question: 'What do calm rooms feel of somebody on their worker who goes beyond a limit?',
   unit: 'deliveries',
   subjects: [atriumWith(LIMITS.settings), atriumClusterWith(LIMITS.settings)],
-  peers: [rawUws], // it refuses nobody: what calm rooms feel of large bodies there is the machine's doing
+  peers: [rawUws], // it refuses nobody
   variants: calmVariants(
     'limits',
-    TROUBLES.map((trouble) => ({ ...trouble, notFor: trouble.name === WRITES ? [] : [rawUws.name] })),
+    TROUBLES.map((trouble) => ({ ...trouble, notFor: LARGE_BODIES.has(trouble.name) ? [] : [rawUws.name] })),
   ),
   seconds: NEIGHBOURS.seconds,
   metrics: ['p50Ms', 'p99Ms', 'refusedPerSecond', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
