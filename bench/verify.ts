@@ -11,8 +11,9 @@ import { WebsocketProvider } from 'y-websocket';
 import * as Y from 'yjs';
 import { Crowd } from './load/crowd.ts';
 import { editors, typedFrames } from './load/fanout-yjs.ts';
-import { Ledger, markOf } from './load/ledger.ts';
+import { Ledger, markOf, type Reach } from './load/ledger.ts';
 import { cursorFrames, people } from './load/presence-sdk.ts';
+import { awarenessFrame } from './load/presence-yjs.ts';
 import { actorIn, opFrame, writers } from './load/storage-ops.ts';
 import { settled } from './load/window.ts';
 import { atrium } from './servers/atrium.ts';
@@ -35,6 +36,7 @@ export async function verify(): Promise<void> {
   const address: Address = { port, pid };
   try {
     await verifyYjs(address);
+    await verifyAwareness(address);
     await verifyPresence(address);
     await verifyStorage(address);
   } finally {
@@ -75,6 +77,34 @@ function realEditor(address: Address, { roomId, client, ledger }: { roomId: stri
     if (origin === provider) ledger.received(client, Buffer.from(update));
   });
   return { doc, provider };
+}
+
+async function verifyAwareness(address: Address): Promise<void> {
+  const roomId = 'verify-awareness';
+  await atrium.openRoom(address, roomId);
+  const ledger = openLedger('others, echoed');
+  const real = [SPEAKER, LISTENER].map((client) => {
+    const { provider } = realEditor(address, { roomId, client, ledger });
+    const { awareness } = provider;
+    awareness.on('update', ({ added, updated }: { added: number[]; updated: number[] }, origin: unknown) => {
+      const states = [...added, ...updated].map((id) => awareness.getStates().get(id));
+      if (origin === provider) ledger.received(client, Buffer.from(JSON.stringify(states)));
+    });
+    return provider;
+  });
+  const crowd = await enter(address, editors({ roomId, clients: LOAD_CLIENTS, ledger }));
+  await until('the y-websocket clients have synced', () => real.every(({ synced }) => synced));
+  await inTurns((client) => {
+    const number = ledger.sent(client);
+    if (client === SPEAKER) real[0]!.awareness.setLocalState({ mark: markOf(SPEAKER, number) });
+    else crowd.send(client, awarenessFrame(client, number));
+  });
+  await agree('awareness', ledger);
+  const seen = [...real[1]!.awareness.getStates().values()].flatMap(({ mark }) => (mark === undefined ? [] : [String(mark)]));
+  const last = Array.from({ length: SENDERS }, (_, sender) => markOf(sender, MESSAGES - 1));
+  check('awareness', 'the real client shows the last state of all', seen.sort().join() === last.join());
+  for (const provider of real) provider.destroy();
+  crowd.leave();
 }
 
 async function verifyPresence(address: Address): Promise<void> {
@@ -162,7 +192,7 @@ function realVisitor(address: Address, roomId: string): { room: Room<any, any, a
   return client.enterRoom(roomId, { initialPresence: {}, initialStorage: {} } as never) as never;
 }
 
-function openLedger(reach: 'others' | 'all'): Ledger {
+function openLedger(reach: Reach): Ledger {
   const ledger = new Ledger({ senders: SENDERS, clients: CLIENTS, reach });
   ledger.open();
   return ledger;

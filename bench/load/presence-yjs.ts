@@ -43,7 +43,7 @@ const TALK: Talk = {
 };
 
 /** The whole state of one person whose cursor moves, as awareness has it. */
-function awarenessFrame(person: number, number: number): Buffer {
+export function awarenessFrame(person: number, number: number): Buffer {
   const state = { cursor: { x: number % 1_920, y: number % 1_080 }, mark: markOf(person, number) };
   const update = encoding.encode((encoder) => {
     encoding.writeVarUint(encoder, 1); // one person
