@@ -150,6 +150,7 @@ export const LIMITS = {
     MESSAGES_PER_SECOND_MAX: '500',
     CONNECTIONS_PER_ROOM_MAX: '50',
     FRAME_BYTES_MAX: '65536',
+    BODY_BYTES_MAX: '2097152',
     PENDING_BYTES_PER_ROOM_MAX: '262144',
     SHED_LAG_MS: '20',
   },
@@ -158,7 +159,7 @@ export const LIMITS = {
   seats: 50,
   dialsPerSecond: 100,
   longBytes: 100_000,
-  /** Beyond the 2 MiB that a body may have. */
+  /** Beyond what a body may have here. */
   longBodies: { bytes: 3_000_000, perSecond: 20 },
   badRequestsPerSecond: 100,
   writes: { writers: 30, bytes: 50_000 },

@@ -38,7 +38,7 @@ export async function badRequests(trial: Trial): Promise<Company> {
     patch([{ op: 'add', path: '/a'.repeat(65), value: 1 }]),
     { method: 'PATCH', path: PATCHES, body: '[{"op":"add","path":"/__proto__","value":1}]' },
     { method: 'PATCH', path: PATCHES, body: '[{"op":"add","path":"/number","value":1e999}]' },
-    { method: 'GET', path: `/v2/rooms?query=${encodeURIComponent(`roomId^"${'x'.repeat(2_000)}"`)}` },
+    { method: 'GET', path: `/v2/rooms?query=${encodeURIComponent(`roomId^"${'x'.repeat(5_000)}"`)}` },
     { method: 'GET', path: `/v2/rooms?query=${encodeURIComponent('('.repeat(40))}` },
   ]);
 }

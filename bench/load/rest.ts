@@ -32,8 +32,8 @@ interface Request {
   readonly notFor?: readonly string[];
   /** Makes what is asked about, besides the room. */
   readonly prepare?: (trial: Trial) => Promise<void>;
-  /** Goes on meanwhile, until what it resolves with is called. */
-  readonly meanwhile?: (trial: Trial) => Promise<() => void>;
+  /** Goes on meanwhile, until what it resolves with is called, which says why the figures should not be trusted. */
+  readonly meanwhile?: (trial: Trial) => Promise<() => readonly string[]>;
 }
 
 const openDocument = ({ server: { secretKey, storageTypeKey }, address }: Trial): Promise<void> =>
@@ -104,26 +104,28 @@ async function repeat(trial: Trial, request: Request): Promise<Outcome> {
   const firing = fire(trial, request, answers);
   const window = await measure(trial, answers);
   await firing.stop();
-  leaveOff?.();
+  const doubts = leaveOff?.() ?? [];
   return outcomeOf({
     window,
     count: answers.good,
     latenciesMs: answers.latenciesMs,
     completeness: answers.good / (answers.good + answers.bad),
-    problems: answers.problems,
+    problems: [...answers.problems, ...doubts],
   });
 }
 
 /** Somebody in the room sets a value again and again, more often than anybody reads: no answer is the one before. */
-async function changeStorage(trial: Trial): Promise<() => void> {
+async function changeStorage(trial: Trial): Promise<() => readonly string[]> {
   const ledger = new Ledger({ senders: 1, clients: 1, reach: 'all' });
   const crowd = await Crowd.enter(trial, writers({ roomId: ROOM_ID, clients: 1, ledger }));
   const actor = actorIn(crowd.welcomes[0]!);
   const change = (): void => crowd.send(0, opFrame({ actor, client: 0, number: ledger.sent(0) }));
   const stopChanging = startPace({ senders: 1, perSecond: REST.changesPerSecond, send: change });
+  ledger.open();
   return () => {
     stopChanging();
     crowd.leave();
+    return ledger.delivered > 0 ? crowd.losses : [...crowd.losses, 'no change was acknowledged'];
   };
 }
 
