@@ -139,9 +139,16 @@ export function mentionsIn(body: CommentBody): Mentions {
   for (const { children } of body.content) {
     for (const child of children) {
       if (!('type' in child) || child.type !== 'mention') continue;
-      if (child.kind !== 'group') userIds.add(child.id);
-      else groups.set(child.id, new Set([...(groups.get(child.id) ?? []), ...(child.userIds ?? [])]));
+      if (child.kind === 'group') noteGroup(groups, child);
+      else userIds.add(child.id);
     }
   }
   return { userIds: [...userIds], groups: [...groups].map(([id, members]) => ({ id, userIds: [...members] })) };
+}
+
+/** Adds to what was said of the group before: it may be named thousands of times, after many users once. */
+function noteGroup(groups: Map<string, Set<string>>, { id, userIds = [] }: Static<typeof MentionNode>): void {
+  const members = groups.get(id) ?? new Set();
+  for (const userId of userIds) members.add(userId);
+  groups.set(id, members);
 }
