@@ -9,6 +9,7 @@ import { type Position, quoted, schemaError, type Token, tokensOf } from './toke
 export const SCHEMA_NESTING_MAX = 32;
 /** How much of a type messages show. */
 const TYPE_TEXT_MAX = 80;
+const BLANK = /\s/;
 
 export const SCALARS = ['string', 'number', 'boolean', 'null'] as const;
 export const LIVE_TYPES = ['LiveObject', 'LiveList', 'LiveMap', 'LiveText', 'LiveFile'] as const;
@@ -74,14 +75,14 @@ export function parseSchema(text: string): SchemaSyntax {
 
 /** Where the parser stands. The last token is the end, and nobody takes it. */
 class Cursor {
-  readonly #text: string;
+  readonly #line: OnOneLine;
   readonly #tokens: readonly Token[];
   #at = 0;
   #depth = 0;
 
   constructor(text: string) {
-    this.#text = text;
     this.#tokens = tokensOf(text);
+    this.#line = onOneLine(text);
   }
 
   get next(): Token {
@@ -115,9 +116,11 @@ class Cursor {
 
   /** Everything since `from`, on one line. */
   textSince(from: Token): string {
+    const { text, places } = this.#line;
     const last = this.#tokens[this.#at - 1]!;
-    const text = this.#text.slice(from.offset, last.offset + last.text.length).replace(/\s+/g, ' ');
-    return text.length > TYPE_TEXT_MAX ? `${text.slice(0, TYPE_TEXT_MAX)}…` : text;
+    const start = places[from.offset]!;
+    const end = places[last.offset + last.text.length]!;
+    return end - start > TYPE_TEXT_MAX ? `${text.slice(start, start + TYPE_TEXT_MAX)}…` : text.slice(start, end);
   }
 
   /** Reads what brackets hold, or refuses to go deeper. */
@@ -128,6 +131,28 @@ class Cursor {
     this.#depth -= 1;
     return result;
   }
+}
+
+interface OnOneLine {
+  /** Each run of blanks and line breaks as one blank. */
+  readonly text: string;
+  /** For each place of what was written, up to its end, where that is in the text. */
+  readonly places: Uint32Array;
+}
+
+/** Of the whole text at once: types stand in types, and each is shown. */
+function onOneLine(written: string): OnOneLine {
+  const places = new Uint32Array(written.length + 1);
+  let place = 0;
+  let follows = false; // a blank
+  for (let at = 0; at < written.length; at += 1) {
+    places[at] = place;
+    const isBlank = BLANK.test(written.charAt(at));
+    if (!isBlank || !follows) place += 1;
+    follows = isBlank;
+  }
+  places[written.length] = place;
+  return { text: written.replace(/\s+/g, ' '), places };
 }
 
 function definitionAt(cursor: Cursor, known: ReadonlyMap<string, Definition>): Definition {

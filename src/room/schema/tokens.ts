@@ -35,7 +35,8 @@ const QUOTED_LENGTH_MAX = 40;
 const SKIPPED = /(?:[^\S\r\n]+|\/\/[^\r\n]*|\r\n?|\n)+/y;
 const LINE_BREAK = /\r\n?|\n/g;
 const WORD = /[A-Za-z_]\w*/y;
-const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])/y;
+/** None begins right after a digit: whatever made that one no number, its rest is none either, and is not looked at digit by digit. */
+const NUMBER = /-?(?<!\d)\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])/y;
 const QUOTED = /'(?:[^'\\\r\n]|\\[^\r\n])*'|"(?:[^"\\\r\n]|\\[^\r\n])*"/y;
 const MARK = /[{}[\]()<>|,;:?]/y;
 const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(.))/gs;
@@ -67,10 +68,12 @@ export function tokensOf(text: string): Token[] {
   for (;;) {
     place = skip(text, place);
     const { offset, line, lineStart, startsLine } = place;
-    const token = { ...cut(text, offset, { line, column: offset - lineStart + 1 }), startsLine };
-    tokens.push(token);
-    if (token.kind === 'end') return tokens;
-    place = { offset: offset + token.text.length, line, lineStart, startsLine: false };
+    const column = offset - lineStart + 1;
+    // Written out: copies by spread take longer than all that is looked for in the text.
+    const { kind, text: written, value } = cut(text, offset, { line, column });
+    tokens.push({ kind, text: written, value, line, column, offset, startsLine });
+    if (kind === 'end') return tokens;
+    place = { offset: offset + written.length, line, lineStart, startsLine: false };
   }
 }
 
@@ -93,24 +96,24 @@ function skip(text: string, place: Place): Place {
   return { offset, line: place.line + breaks.length, lineStart: place.offset + last.index + last[0].length, startsLine: true };
 }
 
-function cut(text: string, offset: number, at: Position): Omit<Token, 'startsLine'> {
-  if (offset === text.length) return { ...at, offset, kind: 'end', text: '', value: '' };
+function cut(text: string, offset: number, at: Position): Pick<Token, 'kind' | 'text' | 'value'> {
+  if (offset === text.length) return { kind: 'end', text: '', value: '' };
   const word = match(WORD, text, offset);
-  if (word !== undefined) return { ...at, offset, kind: 'word', text: word, value: word };
+  if (word !== undefined) return { kind: 'word', text: word, value: word };
   const mark = match(MARK, text, offset);
-  if (mark !== undefined) return { ...at, offset, kind: 'mark', text: mark, value: mark };
+  if (mark !== undefined) return { kind: 'mark', text: mark, value: mark };
   const digits = match(NUMBER, text, offset);
-  if (digits !== undefined) return { ...at, offset, kind: 'number', text: digits, value: finite(digits, at) };
+  if (digits !== undefined) return { kind: 'number', text: digits, value: finite(digits, at) };
   const string = match(QUOTED, text, offset);
-  if (string !== undefined) return { ...at, offset, kind: 'string', text: string, value: unquoted(string, at) };
+  if (string !== undefined) return { kind: 'string', text: string, value: unquoted(string, at) };
   const character = String.fromCodePoint(text.codePointAt(offset)!);
   if (character === '"' || character === "'") throw schemaError(at, `a closing ${character} on the same line`, 'none');
-  return { ...at, offset, kind: 'other', text: character, value: character };
+  return { kind: 'other', text: character, value: character };
 }
 
 function match(pattern: RegExp, text: string, offset: number): string | undefined {
   pattern.lastIndex = offset;
-  return pattern.exec(text)?.[0];
+  return pattern.test(text) ? text.slice(offset, pattern.lastIndex) : undefined;
 }
 
 function finite(digits: string, at: Position): number {
