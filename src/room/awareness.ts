@@ -8,7 +8,8 @@ import type { SessionId } from '../base/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { type AwarenessState, decodeAwareness, encodeAwareness } from '../protocol/yjs-frames.ts';
-import { checkPresenceSize, fullPresence, sessionOf } from './roster.ts';
+import { checkPresenceSize } from './kept-presence.ts';
+import { fullPresence, sessionOf } from './roster.ts';
 import type { AwarenessEntry, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
 
 type AwarenessChange = Extract<Command, { type: 'awareness.change' }>;

@@ -5,7 +5,8 @@ import type { JsonObject } from '../base/json.ts';
 import { FULL_ACCESS } from '../protocol/permissions.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { awarenessFromPresence, refreshAwareness } from './awareness.ts';
-import { addSession, checkPresenceSize, fullPresence, fullPresenceText, joined, sessionOf } from './roster.ts';
+import { checkPresenceSize, completePresence, fullPresenceText, patchPresence } from './kept-presence.ts';
+import { addSession, fullPresence, joined, sessionOf } from './roster.ts';
 import { removeSession } from './sessions.ts';
 import type { ActiveUser, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
 
@@ -20,13 +21,17 @@ const REST_ACTOR = -1;
 export function decidePresence(room: RoomState, { from, data, targetActor }: PresencePatch, ctx: DecideContext): Effect[] {
   const session = sessionOf(room, from);
   if (targetActor !== null && targetActor !== ALL_OTHERS) return presenceFor(room, session, { data, targetActor }, ctx);
-  const presence = targetActor === null ? { ...session.presence, ...data } : data;
-  checkPresenceSize(presence, ctx);
-  session.presence = presence;
+  if (targetActor === null) patchPresence(session, data, ctx);
+  else replacePresence(session, data, ctx);
   return [
     { type: 'send', to: { allBut: from }, when: 'now', message: { type: 'presence', actor: session.actor, data, targetActor } },
     ...awarenessFromPresence(room, session, data, ctx),
   ];
+}
+
+function replacePresence(session: Session, data: JsonObject, ctx: DecideContext): void {
+  checkPresenceSize(data, ctx);
+  session.presence = data;
 }
 
 /**
@@ -39,9 +44,7 @@ function presenceFor(
   { data, targetActor }: { data: JsonObject; targetActor: number },
   ctx: DecideContext,
 ): Effect[] {
-  const presence = { ...data, ...session.presence };
-  checkPresenceSize(presence, ctx);
-  session.presence = presence;
+  completePresence(session, data, ctx);
   for (const { id, actor } of room.sessions.values())
     if (actor === targetActor) return [fullPresence(session, { to: { only: id }, targetActor })];
   return [];

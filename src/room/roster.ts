@@ -6,8 +6,9 @@ import type { SessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { SmallSet } from '../base/small.ts';
 import { scopesOf } from '../protocol/permissions.ts';
-import { ALL_OTHERS, presenceText, type RoomUser } from '../protocol/server-messages.ts';
-import type { DecideContext, Effect, Newcomer, RoomState, Session } from './shapes.ts';
+import type { RoomUser } from '../protocol/server-messages.ts';
+import { handOut } from './kept-presence.ts';
+import type { Effect, Newcomer, RoomState, Session } from './shapes.ts';
 
 /** How many numbers are reserved at once when those of the claim are used up. */
 const NUMBERS_PER_RESERVATION = 1_000;
@@ -100,22 +101,8 @@ export function fullPresence(
   session: Session,
   { to, targetActor }: { to: { only: SessionId } | { allBut: SessionId | null }; targetActor: number },
 ): Effect {
-  const data: JsonObject = session.presence ?? {};
+  const data: JsonObject = handOut(session) ?? {};
   return { type: 'send', to, when: 'now', message: { type: 'presence', actor: session.actor, data, targetActor } };
-}
-
-/** As of which presence, and what says it: who asks hardly asks alone, as what made one reader slow does so to many. */
-const texts = new WeakMap<Session, { readonly presence: JsonObject; readonly text: string }>();
-
-/** The presence as SDK clients read it, the same for all who ask; null when there is none. */
-export function fullPresenceText(session: Session): string | null {
-  const { actor, presence } = session;
-  if (presence === null) return null;
-  const known = texts.get(session);
-  if (known?.presence === presence) return known.text;
-  const text = presenceText({ actor, data: presence, targetActor: ALL_OTHERS });
-  texts.set(session, { presence, text });
-  return text;
 }
 
 /** For one session the presences of all others for whom the server speaks (protocol 4.3). */
@@ -126,11 +113,4 @@ export function presencesFor(room: RoomState, to: Session): Effect[] {
     effects.push(fullPresence(session, { to: { only: to.id }, targetActor: to.actor }));
   }
   return effects;
-}
-
-/** @throws AppError PAYLOAD_TOO_LARGE: everybody in the room holds the presence of everybody. */
-export function checkPresenceSize(data: JsonObject, { limits }: Pick<DecideContext, 'limits'>): void {
-  const bytes = Buffer.byteLength(JSON.stringify(data));
-  if (bytes > limits.presenceBytesMax)
-    throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The presence', bytesMax: limits.presenceBytesMax });
 }

@@ -1,5 +1,6 @@
 /** For operators who look into a room: who is in it and what they show, page by page, and sending them away. */
 import { scopesOf } from '../protocol/permissions.ts';
+import { handOut } from './kept-presence.ts';
 import { removeSession } from './sessions.ts';
 import type { Command, Effect, RoomState, Session, SessionsPage } from './shapes.ts';
 
@@ -19,8 +20,9 @@ export function decideSessionsList(room: RoomState, { after, limit }: List): Eff
   return [{ type: 'reply', value: page, when: 'now' }];
 }
 
-function seen({ actor, kind, userId, info, permissions, presence }: Session): SessionsPage['sessions'][number] {
-  return { connectionId: actor, kind, userId, info: info ?? {}, permissions: scopesOf(permissions), presence };
+function seen(session: Session): SessionsPage['sessions'][number] {
+  const { actor, kind, userId, info, permissions } = session;
+  return { connectionId: actor, kind, userId, info: info ?? {}, permissions: scopesOf(permissions), presence: handOut(session) };
 }
 
 /** Clients come back by themselves if they may; a presence set over REST has no socket, and just ends. */

@@ -8,6 +8,7 @@ import type { JsonObject } from '../base/json.ts';
 import { SmallMap } from '../base/small.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { soleAwarenessId } from '../protocol/yjs-frames.ts';
+import { lackedBy } from './kept-presence.ts';
 import type { Command } from './shapes.ts';
 
 /** As many as a room may have. */
@@ -19,6 +20,8 @@ const NOTHING = Uint8Array.of(0);
 
 export class Told {
   #presence: JsonObject | null = null;
+  /** Whether nobody else holds that object. */
+  #ownsPresence = false;
   #followsStorage = false;
   /** By guid, the state vector that the client asked with: it has had all that came since. */
   readonly #ydocs = new SmallMap<string, Uint8Array>();
@@ -45,6 +48,7 @@ export class Told {
   /** The commands that make a session which has just joined what the former one was; the answers bring its client up to date. */
   again(from: SessionId): Command[] {
     const commands: Command[] = [];
+    this.#ownsPresence = false; // the room holds it, too
     if (this.#presence !== null) commands.push({ type: 'presence.patch', from, data: this.#presence, targetActor: ALL_OTHERS });
     if (this.#awareness !== null) commands.push({ type: 'awareness.change', from, update: this.#awareness.update });
     if (this.#followsStorage) commands.push({ type: 'storage.fetch', from });
@@ -60,8 +64,14 @@ export class Told {
 
   /** A copy for one newcomer may be older than what was said before it (`presenceFor` in `presence.ts`). */
   #notePresence({ data, targetActor }: Extract<Command, { type: 'presence.patch' }>): void {
-    if (targetActor === ALL_OTHERS) this.#presence = data;
-    else this.#presence = targetActor === null ? { ...this.#presence, ...data } : { ...data, ...this.#presence };
+    if (targetActor === ALL_OTHERS) {
+      this.#presence = data;
+      this.#ownsPresence = false;
+      return;
+    }
+    if (!this.#ownsPresence) this.#presence = { ...this.#presence };
+    this.#ownsPresence = true;
+    Object.assign(this.#presence!, targetActor === null ? data : lackedBy(this.#presence!, data));
   }
 
   /** y-websocket clients also repeat the states of others: the first that comes alone is the client's own, and stays it. */
