@@ -25,6 +25,8 @@ const NOTES_WAITING_MAX = 100_000;
 /** Sessions that lost their room are back long before. */
 const BACK_MS_MAX = 20_000;
 const LOOK_EVERY_MS = 1_000;
+/** A worker that was started again has thousands of rooms within a second; each look is a query. */
+const LOOKS_AT_ONCE = 8;
 const ORPHANS_AT_ONCE = 500;
 
 export class VisitNotes {
@@ -35,7 +37,10 @@ export class VisitNotes {
   /** Those of which it is to be seen who did not come back, and when (monotonic), earliest first. */
   readonly #unseen = new Map<WatchedRoom, number>();
   readonly #stopLooking: () => void;
+  /** At so many rooms right now. */
+  #looking = 0;
   #isWanted = false;
+  #isClosed = false;
 
   constructor(deps: VisitNotesDeps) {
     this.#deps = deps;
@@ -97,6 +102,7 @@ export class VisitNotes {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#stopLooking();
     await this.#waiting.close();
   }
@@ -112,12 +118,21 @@ export class VisitNotes {
   #look(): void {
     const nowMs = this.#deps.clock.monotonicMs();
     for (const [room, atMs] of this.#unseen) {
-      if (atMs > nowMs) return;
+      if (atMs > nowMs || this.#looking === LOOKS_AT_ONCE || this.#isClosed) return;
       this.#unseen.delete(room);
-      if (this.#isWanted) void this.#whoDidNotComeBack(room);
+      if (this.#isWanted) void this.#lookAt(room);
     }
   }
 
+  /** The next one follows at once. */
+  async #lookAt(room: WatchedRoom): Promise<void> {
+    this.#looking += 1;
+    await this.#whoDidNotComeBack(room);
+    this.#looking -= 1;
+    this.#look();
+  }
+
+  /** Never rejects. */
   async #whoDidNotComeBack(room: WatchedRoom): Promise<void> {
     const keys = (): string[] => room.visits().map(({ key }) => key);
     try {
