@@ -60,6 +60,12 @@ export function handOut(session: Session): JsonObject | null {
   return session.presence;
 }
 
+/** How many bytes it takes as JSON. */
+export function presenceBytes(session: Session): number {
+  const known = owns.get(session);
+  return known !== undefined && known.presence === session.presence ? bytesOf(known.entryBytes) : jsonBytes(session.presence);
+}
+
 /** The presence as SDK clients read it, the same for all who ask; null when there is none. */
 export function fullPresenceText(session: Session): string | null {
   const { actor, presence } = session;

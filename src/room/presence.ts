@@ -6,6 +6,7 @@ import { FULL_ACCESS } from '../protocol/permissions.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { awarenessFromPresence, refreshAwareness } from './awareness.ts';
 import { checkPresenceSize, completePresence, fullPresenceText, patchPresence } from './kept-presence.ts';
+import { copyFor, hasLateCopies, lateCopies } from './newcomers.ts';
 import { addSession, fullPresence, joined, sessionOf } from './roster.ts';
 import { removeSession } from './sessions.ts';
 import type { ActiveUser, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
@@ -45,8 +46,7 @@ function presenceFor(
   ctx: DecideContext,
 ): Effect[] {
   completePresence(session, data, ctx);
-  for (const { id, actor } of room.sessions.values())
-    if (actor === targetActor) return [fullPresence(session, { to: { only: id }, targetActor })];
+  for (const newcomer of room.sessions.values()) if (newcomer.actor === targetActor) return copyFor(room, session, newcomer, ctx);
   return [];
 }
 
@@ -100,19 +100,21 @@ export function decidePresenceSet(room: RoomState, { userId, data, info, ttlMs }
 }
 
 /** Whether time alone can change anything here. Most rooms have nobody of whom that is true, and a worker has thousands of rooms. */
-export function heedsTime({ sessions, awareness }: RoomState): boolean {
-  if (awareness.size > 0) return true;
+export function heedsTime(room: RoomState): boolean {
+  const { sessions, awareness } = room;
+  if (awareness.size > 0 || hasLateCopies(room)) return true;
   for (const { expiresAtMs } of sessions.values()) if (expiresAtMs !== null) return true;
   return false;
 }
 
-/** Ends presences whose time is up and keeps alive what y-websocket clients would otherwise forget. */
+/** Ends presences whose time is up, tells newcomers what they are still to hear, and keeps alive what y-websocket clients would otherwise forget. */
 export function decideTick(room: RoomState, ctx: DecideContext): Effect[] {
   const effects = refreshAwareness(room, ctx);
   // A `Map` may lose entries while it is walked.
   for (const session of room.sessions.values()) {
     if (hasExpired(session, ctx.nowMs)) effects.push(...removeSession(room, session.id));
   }
+  for (const effect of lateCopies(room)) effects.push(effect);
   return effects;
 }
 

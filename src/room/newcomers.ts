@@ -1,0 +1,69 @@
+/**
+ * What newcomers hear of the presences of those who are there: SDK clients send them copies. One copy may be some 2,000 times the message that asks for it,
+ * so large ones are made for so many newcomers a second; the others hear it as it is at the next tick.
+ */
+import type { SessionId } from '../base/ids.ts';
+import { fullPresenceText, presenceBytes } from './kept-presence.ts';
+import { fullPresence } from './roster.ts';
+import type { DecideContext, Effect, RoomState, Session } from './shapes.ts';
+
+/** Copies of presences as clients have them are not counted: they are cursors, names and what is selected. */
+const SMALL_BYTES = 1_024;
+/** Of larger ones, for each session: 8 of the largest size, which take some 50 ms when there is a patch before each. */
+const COPIED_BYTES_MAX = 512 * 1_024;
+const WINDOW_MS = 1_000;
+
+interface Window {
+  fromMs: number;
+  bytes: number;
+}
+
+/** Of those who made large copies. */
+const windows = new WeakMap<Session, Window>();
+
+/** Who is still to hear of whom, by whom; none for a room where nobody is. */
+const late = new WeakMap<RoomState, Map<Session, Set<SessionId>>>();
+
+/** The presence of `session` for one newcomer, now or later. */
+export function copyFor(room: RoomState, session: Session, newcomer: Session, { nowMs }: DecideContext): Effect[] {
+  const window = windows.get(session);
+  if (window !== undefined && nowMs - window.fromMs < WINDOW_MS && window.bytes >= COPIED_BYTES_MAX) {
+    noteLate(room, session, newcomer);
+    return [];
+  }
+  const bytes = presenceBytes(session);
+  if (bytes > SMALL_BYTES) count(session, bytes, nowMs);
+  return [fullPresence(session, { to: { only: newcomer.id }, targetActor: newcomer.actor })];
+}
+
+export function hasLateCopies(room: RoomState): boolean {
+  return late.has(room);
+}
+
+/** As fetched presences are told: one text for all who are to hear it. */
+export function lateCopies(room: RoomState): Effect[] {
+  const effects: Effect[] = [];
+  for (const [session, newcomers] of late.get(room) ?? []) {
+    const text = room.sessions.get(session.id) === session ? fullPresenceText(session) : null;
+    if (text === null) continue;
+    for (const only of newcomers)
+      if (room.sessions.has(only))
+        effects.push({ type: 'send', to: { only }, when: 'now', message: { type: 'presences', texts: [text] } });
+  }
+  late.delete(room);
+  return effects;
+}
+
+function count(session: Session, bytes: number, nowMs: number): void {
+  const window = windows.get(session);
+  if (window === undefined) windows.set(session, { fromMs: nowMs, bytes });
+  else if (nowMs - window.fromMs >= WINDOW_MS) Object.assign(window, { fromMs: nowMs, bytes });
+  else window.bytes += bytes;
+}
+
+function noteLate(room: RoomState, session: Session, newcomer: Session): void {
+  const bySession = late.get(room) ?? new Map<Session, Set<SessionId>>();
+  late.set(room, bySession);
+  const newcomers = bySession.get(session) ?? new Set();
+  bySession.set(session, newcomers.add(newcomer.id));
+}
