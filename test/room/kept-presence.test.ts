@@ -56,7 +56,7 @@ test('[CB43] whatever is said, the presence and the refusals are those of a pres
         for (const { effects, as } of given) expect(JSON.stringify(effects)).toBe(as);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: 150 },
   );
 });
 

@@ -222,15 +222,14 @@ function memberAt(cursor: Cursor): readonly MemberSyntax[] {
 
 function primaryAt(cursor: Cursor): readonly MemberSyntax[] {
   const { kind, text, value, line, column } = cursor.next;
-  const at = { line, column };
-  if (cursor.stands('{')) return [{ ...at, is: 'object', body: bodyAt(cursor) }];
+  if (cursor.stands('{')) return [{ line, column, is: 'object', body: bodyAt(cursor) }];
   if (cursor.takes('(')) return parenthesised(cursor);
   if (kind === 'string' || kind === 'number') {
     cursor.take();
-    return [{ ...at, is: 'literal', value }];
+    return [{ line, column, is: 'literal', value }];
   }
   if (kind !== 'word') cursor.refuse('a type');
-  return [{ ...at, ...wordAt(cursor, text) }];
+  return [Object.assign(wordAt(cursor, text), { line, column })];
 }
 
 function parenthesised(cursor: Cursor): readonly MemberSyntax[] {

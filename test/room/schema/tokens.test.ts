@@ -20,12 +20,17 @@ test('[CB41] numbers are found where they were found by looking from each digit 
   const text = fc.string({ unit: fc.constantFrom('0', '1', '5', '.', '-', '+', 'e', 'E', 'x', '_', '|'), maxLength: 24 });
   fc.assert(
     fc.property(text, (written) => {
+      const found = lookedForEverywhere(written);
+      if (found.some((one) => Math.abs(Number(one)) === Number.POSITIVE_INFINITY)) {
+        expect(() => tokensOf(written)).toThrow(expect.objectContaining({ code: 'INVALID_SCHEMA' }));
+        return;
+      }
       const tokens = tokensOf(written);
-      expect(tokens.map((token) => token.text)).toEqual([...lookedForEverywhere(written), '']);
+      expect(tokens.map((token) => token.text)).toEqual([...found, '']);
       expect(tokens.map(({ offset, column }) => column - offset)).toEqual(tokens.map(() => 1));
       for (const { kind, text: digits, value } of tokens) if (kind === 'number') expect(value).toBe(Number(digits));
     }),
-    { numRuns: 2_000 },
+    { numRuns: 1_000 },
   );
 });
 
