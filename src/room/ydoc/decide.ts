@@ -78,7 +78,7 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
   const { author } = noteChange(room, session?.userId ?? null);
   const record = { kind: 'ydoc.update', guid, update: journal } as const; // most have no author to tell, and a spread takes long
   return [
-    { type: 'send', to: { ydocBut: from, guid }, when: 'now', message: { type: 'ydoc.update', guid, update } },
+    { type: 'send', to: { ydocBut: from, guid }, when: 'now', message: { type: 'ydoc.update', guid, update: journal } },
     { type: 'journal', record: author === undefined ? record : { ...record, author } },
     DONE,
   ];

@@ -6,11 +6,14 @@
  * client says it.
  */
 import * as encoding from 'lib0/encoding';
-import { SmallMap } from '../../base/small.ts';
+import { SmallMap, SmallSet } from '../../base/small.ts';
 import { ByteReader } from './byte-reader.ts';
 
 /** By client: first clock, clock after the last, and so on; ascending, disjoint, never adjacent. */
 export type Deleted = Map<number, number[]>;
+
+/** Beyond, one pass over all of a client's ranges costs less than to make room for each. */
+const ADDED_SINGLY_MAX = 8;
 
 export function addDeleted(deleted: Deleted, client: number, from: number, to: number): void {
   const ranges = deleted.get(client);
@@ -26,6 +29,77 @@ export function addDeleted(deleted: Deleted, client: number, from: number, to: n
   else ranges.splice(first, next - first, Math.min(from, ranges[first]!), Math.max(to, ranges[next - 1]!));
 }
 
+/** The same for many ranges of one client at once, in the order of `inOrder`: one pass, wherever they fall. */
+export function addAllDeleted(deleted: Deleted, client: number, ranges: readonly number[]): void {
+  const known = deleted.get(client);
+  if (known === undefined) {
+    deleted.set(client, union(ranges));
+  } else if (ranges.length <= 2 * ADDED_SINGLY_MAX) {
+    for (let at = 0; at < ranges.length; at += 2) addDeleted(deleted, client, ranges[at]!, ranges[at + 1]!);
+  } else {
+    const first = firstEndingFrom(known, ranges[0]!);
+    const next = firstEndingFrom(known, ranges.at(-1)! + 1); // it may begin where the last one ends: then the two melt
+    const to = next < known.length && known[next]! <= ranges.at(-1)! ? next + 2 : next;
+    deleted.set(client, known.slice(0, first).concat(union(known.slice(first, to).concat(ranges)), known.slice(to)));
+  }
+}
+
+/**
+ * Deleted ranges as a scan tells them (three numbers each), those of a client together, ascending, not
+ * overlapping. Returns `deletes` itself if they are so already, as Yjs writes them.
+ */
+export function inOrder(deletes: readonly number[]): readonly number[] {
+  if (isInOrder(deletes)) return deletes;
+  const ranges = new Map<number, number[]>();
+  for (let at = 0; at < deletes.length; at += 3) {
+    const own = ranges.get(deletes[at]!);
+    if (own === undefined) ranges.set(deletes[at]!, [deletes[at + 1]!, deletes[at + 2]!]);
+    else own.push(deletes[at + 1]!, deletes[at + 2]!);
+  }
+  const ordered: number[] = [];
+  for (const [client, own] of ranges) {
+    const apart = union(own);
+    for (let at = 0; at < apart.length; at += 2) ordered.push(client, apart[at]!, apart[at + 1]!);
+  }
+  return ordered;
+}
+
+function isInOrder(deletes: readonly number[]): boolean {
+  if (deletes.length <= 3) return true;
+  const clients = new SmallSet<number>();
+  for (let at = 0; at < deletes.length; at += 3) {
+    const client = deletes[at]!;
+    if (at > 0 && client === deletes[at - 3]) {
+      if (deletes[at + 1]! < deletes[at - 1]!) return false;
+    } else {
+      if (clients.has(client)) return false;
+      clients.add(client);
+    }
+  }
+  return true;
+}
+
+/** What pairs in any order cover, as ascending pairs that neither overlap nor touch. */
+function union(pairs: readonly number[]): number[] {
+  const count = pairs.length / 2;
+  // Numbers sort many times faster than pairs, and which start belongs to which end does not matter: a gap is where as many have ended as begun.
+  const starts = new Float64Array(count);
+  const ends = new Float64Array(count);
+  for (let index = 0; index < count; index += 1) {
+    starts[index] = pairs[2 * index]!;
+    ends[index] = pairs[2 * index + 1]!;
+  }
+  starts.sort();
+  ends.sort();
+  const apart: number[] = [];
+  for (let index = 0, start = starts[0]!; index < count; index += 1) {
+    if (index + 1 < count && starts[index + 1]! <= ends[index]!) continue;
+    apart.push(start, ends[index]!);
+    start = starts[index + 1]!;
+  }
+  return apart;
+}
+
 export function isDeleted(deleted: Deleted, client: number, from: number, to: number): boolean {
   const ranges = deleted.get(client);
   if (ranges === undefined) return false;
@@ -34,7 +108,7 @@ export function isDeleted(deleted: Deleted, client: number, from: number, to: nu
   return at < ranges.length && ranges[at]! <= from && to <= ranges[at + 1]!;
 }
 
-/** The delete set of a V1 update. */
+/** A delete set in V1. */
 export function writeDeleted(encoder: encoding.Encoder, deleted: Deleted): void {
   encoding.writeVarUint(encoder, deleted.size);
   for (const [client, ranges] of [...deleted].sort((one, other) => other[0] - one[0])) {

@@ -7,6 +7,7 @@
 import { AppError } from '../../base/errors.ts';
 import { SmallMap, withOneMore } from '../../base/small.ts';
 import { ByteReader, invalidUpdate } from './byte-reader.ts';
+import { inOrder } from './deleted.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
 import { CONTENT, scanContent, scanKey } from './scan-content.ts';
 
@@ -30,10 +31,12 @@ export interface ScannedUpdate {
   readonly spans: readonly Span[];
   /** By client, the clock it must have reached before all of this can be integrated. */
   readonly needs: ReadonlyMap<number, number>;
-  /** Deleted ranges, three numbers each: client, first clock, clock after the last. */
+  /** Deleted ranges, three numbers each: client, first clock, clock after the last; in order (`deleted.ts`), whatever the bytes have. */
   readonly deletes: readonly number[];
   /** Where the delete set begins. */
   readonly deletesAt: number;
+  /** Whether the bytes have the ranges in order themselves. */
+  readonly isInOrder: boolean;
   /** Types that are not known to lie directly in a root: each may be one level deeper than all before. */
   readonly nestedTypes: number;
 }
@@ -44,6 +47,7 @@ interface Scan {
   /** Null until there is one; likewise `needs`: most updates are one struct behind the one before. */
   spans: Span[] | null;
   needs: Map<number, number> | null;
+  /** As in the bytes. */
   readonly deletes: number[];
   /** Ranges that must be deleted by this same update, as in `deletes`. */
   readonly mustBeDeleted: number[];
@@ -87,9 +91,11 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
   const deletesAt = reader.at;
   scanDeletes(scan);
   if (reader.left > 0) throw invalidUpdate('bytes follow its end; is it in the V2 encoding?');
-  checkDeleted(scan);
-  const { spans, needs, deletes, nestedTypes } = scan;
-  return { spans: spans ?? NO_SPANS, needs: needs ?? NO_NEEDS, deletes, deletesAt, nestedTypes };
+  const deletes = inOrder(scan.deletes);
+  checkDeleted(scan.mustBeDeleted, deletes);
+  const { spans, needs, nestedTypes } = scan;
+  const isInOrder = deletes === scan.deletes;
+  return { spans: spans ?? NO_SPANS, needs: needs ?? NO_NEEDS, deletes, deletesAt, isInOrder, nestedTypes };
 }
 
 /**
@@ -226,7 +232,7 @@ function scanDeletes({ reader, limits, deletes }: Scan): void {
  * Yjs writes one value an entry, but it joins values that are deleted and that an undo manager keeps: those are deleted by the same update. Of
  * several that are not, one could be split off, and Yjs would throw when it collects the map.
  */
-function checkDeleted({ deletes, mustBeDeleted }: Scan): void {
+function checkDeleted(mustBeDeleted: readonly number[], deletes: readonly number[]): void {
   if (mustBeDeleted.length === 0) return;
   const ranges = new Map<number, number[]>();
   for (let at = 0; at < deletes.length; at += 3) {
@@ -240,7 +246,7 @@ function checkDeleted({ deletes, mustBeDeleted }: Scan): void {
   }
 }
 
-/** Whether one of the ranges, ascending pairs as Yjs writes them, holds all clocks from `from` to `to`. */
+/** Whether one of the ranges, ascending pairs, holds all clocks from `from` to `to`. */
 function isCovered(ranges: readonly number[], from: number, to: number): boolean {
   let low = 0;
   let high = ranges.length / 2;

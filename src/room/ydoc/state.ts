@@ -3,7 +3,7 @@
  * exists only while something needs one (`live.ts`).
  */
 import type * as Y from 'yjs';
-import { addDeleted, type Deleted, isDeleted } from './deleted.ts';
+import { addAllDeleted, type Deleted, isDeleted } from './deleted.ts';
 import type { ScannedUpdate } from './scan.ts';
 import type { Vector } from './vector.ts';
 import type { Writers } from './writers.ts';
@@ -80,8 +80,13 @@ export function advance(known: Map<number, number>, { spans }: ScannedUpdate): v
   for (const { client, to } of spans) if (to > (known.get(client) ?? 0)) known.set(client, to);
 }
 
-export function noteDeletes(deleted: Deleted, { deletes }: ScannedUpdate): void {
-  for (let at = 0; at < deletes.length; at += 3) addDeleted(deleted, deletes[at]!, deletes[at + 1]!, deletes[at + 2]!);
+export function noteDeletes(deleted: Deleted, { deletes }: Pick<ScannedUpdate, 'deletes'>): void {
+  for (let at = 0; at < deletes.length; ) {
+    const client = deletes[at]!;
+    const ranges: number[] = [];
+    for (; deletes[at] === client; at += 3) ranges.push(deletes[at + 1]!, deletes[at + 2]!);
+    addAllDeleted(deleted, client, ranges);
+  }
 }
 
 /** Whether the update deletes anything that is here and was not deleted. May err towards yes: see `deleted.ts`. */
