@@ -49,7 +49,7 @@ describe('a newcomer, one keystroke after the last', () => {
   for (const update of session) Y.applyUpdate(ydoc, update);
 
   bench('missingFor, joined from bytes', () => {
-    doc.whole = null;
+    doc.answers = null;
     missingFor(doc, Uint8Array.of(0));
   });
 

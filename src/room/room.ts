@@ -52,7 +52,6 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
     claim: { stream: 0, epoch: 0 },
     restIds: null,
     ydocs: new SmallMap(),
-    hashes: new SmallMap(),
     unsettled: new SmallSet(),
     history: emptyHistory(),
     requests: new RecentRequests(),

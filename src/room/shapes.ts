@@ -83,9 +83,7 @@ export interface RoomState {
   restIds: RestIds | null;
   /** By guid; '' is the root document. */
   readonly ydocs: Map<string, Ydoc>;
-  /** The hash clients were last told, by guid; see `ydoc.settle`. */
-  readonly hashes: Map<string, string>;
-  /** Documents changed since their hash was told. */
+  /** Documents changed since their hash was told; see `ydoc.settle`. */
   readonly unsettled: Set<string>;
   /** Of the versions that people keep of it: what the next one is to say. */
   readonly history: History;

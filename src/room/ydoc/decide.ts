@@ -13,7 +13,16 @@ import { isHere } from './fit.ts';
 import { readYdocJson } from './json.ts';
 import { YDOC_LIMITS } from './limits.ts';
 import { scanUpdate } from './scan.ts';
-import { type Accepted, acceptUpdate, emptyYdoc, encodeYdoc, missingFor, snapshotHash, stateVector, type Ydoc } from './ydoc.ts';
+import {
+  type Accepted,
+  acceptUpdate,
+  emptyYdoc,
+  encodeYdoc,
+  missingForSession,
+  snapshotHash,
+  stateVector,
+  type Ydoc,
+} from './ydoc.ts';
 
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
 
@@ -23,10 +32,10 @@ export function decideYdocFetch(room: RoomState, { from, guid, vector }: Of<'ydo
   if (!allows(session.permissions, 'storage', 'read')) return [];
   checkYdocCount(session.ydocs, guid, ctx);
   const doc = room.ydocs.get(guid) ?? emptyYdoc();
-  const update = missingFor(doc, vector);
+  const update = missingForSession(doc, vector, from);
   session.ydocs.add(guid);
   // A y-websocket frame has no room for a hash: do not compute one for it.
-  const hash = session.kind === 'sdk' ? hashOf(room, guid, doc) : '';
+  const hash = session.kind === 'sdk' ? snapshotHash(doc) : '';
   return [
     {
       type: 'send',
@@ -73,7 +82,6 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
   if (journal === null) return [DONE];
   room.ydocs.set(guid, doc);
   if (hasSdkFollower(room, guid)) room.unsettled.add(guid);
-  else room.hashes.delete(guid); // who asks next has it computed
   room.version += 1;
   const { author } = noteChange(room, session?.userId ?? null);
   const record = { kind: 'ydoc.update', guid, update: journal } as const; // most have no author to tell, and a spread takes long
@@ -90,12 +98,10 @@ export function decideYdocSettle(room: RoomState): Effect[] {
   for (const guid of [...room.unsettled]) {
     const doc = room.ydocs.get(guid);
     if (doc === undefined || !hasSdkFollower(room, guid)) {
-      room.hashes.delete(guid); // who asks next has it computed
       room.unsettled.delete(guid);
       continue;
     }
-    const hash = hashOf(room, guid, doc);
-    room.hashes.set(guid, hash);
+    const hash = snapshotHash(doc);
     room.unsettled.delete(guid);
     effects.push({ type: 'send', to: { ydocBut: null, guid }, when: 'durable', message: { type: 'ydoc.hash', guid, hash } });
   }
@@ -117,12 +123,6 @@ function refuse(session: Session, guid: string): Effect[] {
   if (session.kind !== 'yjs') return [];
   const reason = 'This connection may read the document but not change it.';
   return [{ type: 'send', to: { only: session.id }, when: 'now', message: { type: 'ydoc.denied', guid, reason } }];
-}
-
-/** The hash of the document as it is now; the one told last serves while nothing changed since. */
-function hashOf(room: RoomState, guid: string, doc: Ydoc): string {
-  const told = room.hashes.get(guid);
-  return told !== undefined && !room.unsettled.has(guid) ? told : snapshotHash(doc);
 }
 
 function hasSdkFollower(room: RoomState, guid: string): boolean {

@@ -33,6 +33,11 @@ export const YDOC_LIMITS = {
   writerStructsMax: 64,
   /** Updates since the last compaction that are still joined byte by byte for a newcomer; more are folded first. */
   joinedTailMax: 2_000,
+  /**
+   * Answers of its own that one session gets of a document while nothing in it changes; each costs up to an encoding of all of it. A client
+   * that has had one lacks nothing, and to ask then is not counted.
+   */
+  partlyAnswersMax: 4,
 } as const;
 
 export type YdocLimits = { readonly [Key in keyof typeof YDOC_LIMITS]: number };

@@ -84,7 +84,7 @@ export function compactYdoc(doc: Ydoc): void {
   doc.pendingBytes = pendingBytesOf(ydoc);
   // What waits is merged in the encoding, and no longer quite what this Y.Doc has: the next one is made from the bytes alone.
   doc.live = doc.pendingBytes > 0 ? null : { ydoc, drained: 0 };
-  doc.whole = null;
+  doc.answers = null;
 }
 
 /** What lies after `vector` as one V1 update, with what waits if that can be encoded. */

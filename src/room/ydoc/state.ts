@@ -3,6 +3,8 @@
  * exists only while something needs one (`live.ts`).
  */
 import type * as Y from 'yjs';
+import type { SessionId } from '../../base/ids.ts';
+import { SmallMap } from '../../base/small.ts';
 import { addAllDeleted, type Deleted, isDeleted } from './deleted.ts';
 import type { ScannedUpdate } from './scan.ts';
 import type { Vector } from './vector.ts';
@@ -25,8 +27,20 @@ export interface Ydoc {
   /** The depth that was measured last, and of what; null while nothing was. */
   measured: { readonly depth: number; readonly upTo: Vector } | null;
   live: Live | null;
-  /** The answer to an empty state vector, until the next change: a thousand newcomers share these bytes. */
+  /** Null when nobody has asked since the last change. */
+  answers: Answers | null;
+}
+
+/** What was computed for whoever asked, good until the next change: a thousand newcomers share it, and to ask again costs nothing. */
+export interface Answers {
+  /** To an empty state vector. */
   whole: Uint8Array | null;
+  /** To one that lacks no struct: all deletions. */
+  deletions: Uint8Array | null;
+  vector: Uint8Array | null;
+  hash: string | null;
+  /** By session, how many answers it got that serve nobody else. */
+  readonly partly: Map<SessionId, number>;
 }
 
 export interface Live {
@@ -44,6 +58,11 @@ export interface Tail {
 
 const TAIL_BYTES_MIN = 256;
 const NO_BYTES = new Uint8Array(0);
+
+export function answersOf(doc: Ydoc): Answers {
+  doc.answers ??= { whole: null, deletions: null, vector: null, hash: null, partly: new SmallMap() };
+  return doc.answers;
+}
 
 /** A `Y.Doc` may go on reading the bytes of updates it took: a folded tail is left behind, not written over. */
 export function emptyTail(): Tail {

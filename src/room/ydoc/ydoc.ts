@@ -7,6 +7,7 @@
 import * as Y from 'yjs';
 import { concat } from '../../base/binary.ts';
 import { AppError } from '../../base/errors.ts';
+import type { SessionId } from '../../base/ids.ts';
 import { sha256Base64 } from '../../base/sha256.ts';
 import { SmallMap } from '../../base/small.ts';
 import { type Deleted, decodeDeleted, encodeDeleted } from './deleted.ts';
@@ -15,7 +16,7 @@ import { joinUpdates, type Part } from './join.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
 import { compactYdoc, encodeAfter, materialise } from './live.ts';
 import { type ScannedUpdate, scanStored, scanUpdate } from './scan.ts';
-import { advance, emptyTail, noteDeletes, pushTail, tailBytes, tailUpdate, type Ydoc } from './state.ts';
+import { advance, answersOf, emptyTail, noteDeletes, pushTail, tailBytes, tailUpdate, type Ydoc } from './state.ts';
 import { tryUpdate } from './trial.ts';
 import { decodeVector, encodeVector, type Vector } from './vector.ts';
 import { checkWriters, recordWriters, type Sender } from './writers.ts';
@@ -35,6 +36,7 @@ const UNCHANGED: Accepted = { changed: false, journal: null };
 
 /** No structs, no deletions. */
 const EMPTY_UPDATE = Uint8Array.of(0, 0);
+const EMPTY_VECTOR = Uint8Array.of(0);
 
 export function emptyYdoc(): Ydoc {
   return {
@@ -48,7 +50,7 @@ export function emptyYdoc(): Ydoc {
     nestingBound: 1,
     measured: null,
     live: null,
-    whole: null,
+    answers: null,
   };
 }
 
@@ -76,7 +78,7 @@ export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: 
   if (from.session !== null) recordWriters(doc.writers, scanned.spans, known, from.session, limits);
   if (isPlain) append(doc, update, scanned);
   noteDeletes(doc.deleted, scanned);
-  doc.whole = null;
+  doc.answers = null;
   return { changed: true, journal: update };
 }
 
@@ -87,7 +89,7 @@ export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: 
 export function replayUpdate(doc: Ydoc, update: Uint8Array): void {
   const scanned = scanStored(update);
   pushTail(doc.tail, scanned === null ? update : deletesInOrder(update, scanned));
-  doc.whole = null;
+  doc.answers = null;
   note(doc, scanned);
   const isPlain = scanned !== null && doc.pendingBytes === 0 && isReady(doc.known, scanned, reachOf(doc.known, scanned));
   if (isPlain) advance(doc.known, scanned);
@@ -96,7 +98,9 @@ export function replayUpdate(doc: Ydoc, update: Uint8Array): void {
 
 /** V1 state vector of all that is here; what waits for other updates is left out. */
 export function stateVector(doc: Ydoc): Uint8Array {
-  return encodeVector(doc.known);
+  const answers = answersOf(doc);
+  answers.vector ??= encodeVector(doc.known);
+  return answers.vector;
 }
 
 /**
@@ -105,14 +109,51 @@ export function stateVector(doc: Ydoc): Uint8Array {
  */
 export function missingFor(doc: Ydoc, vector: Uint8Array): Uint8Array {
   const clocks = decodeVector(vector);
+  return sharedFor(doc, clocks) ?? joinAfter(doc, clocks) ?? encodeAfter(doc, vector);
+}
+
+/**
+ * The same for a session that asks by itself. One that goes on asking for parts with nothing changed gets the whole document, which all
+ * share: it holds what is missing, too, and takes no computing.
+ * @throws AppError as `missingFor`
+ */
+export function missingForSession(
+  doc: Ydoc,
+  vector: Uint8Array,
+  session: SessionId,
+  limits: YdocLimits = YDOC_LIMITS,
+): Uint8Array {
+  const clocks = decodeVector(vector);
+  const shared = sharedFor(doc, clocks);
+  if (shared !== null) return shared;
+  const { partly } = answersOf(doc);
+  const times = partly.get(session) ?? 0;
+  if (times >= limits.partlyAnswersMax) return missingFor(doc, EMPTY_VECTOR);
+  partly.set(session, times + 1);
+  return joinAfter(doc, clocks) ?? encodeAfter(doc, vector);
+}
+
+/** The answer to those who have nothing, or all structs; null for others. */
+function sharedFor(doc: Ydoc, clocks: Vector): Uint8Array | null {
   if (doc.tail.ends.length > YDOC_LIMITS.joinedTailMax) compactYdoc(doc);
-  if (clocks.size > 0) return joinAfter(doc, clocks) ?? encodeAfter(doc, vector);
-  doc.whole ??= doc.tail.ends.length === 0 ? doc.base : (joinAfter(doc, clocks) ?? encodeAfter(doc, vector));
-  return doc.whole;
+  const answers = answersOf(doc);
+  if (clocks.size === 0) {
+    answers.whole ??= doc.tail.ends.length === 0 ? doc.base : (joinAfter(doc, clocks) ?? encodeAfter(doc, EMPTY_VECTOR));
+    return answers.whole;
+  }
+  if (doc.pendingBytes > 0 || !isCovered(doc.known, clocks)) return null;
+  answers.deletions ??= joinUpdates([], clocks, doc.deleted);
+  return answers.deletions;
 }
 
 /** Base64 of the SHA-256 of the document's Yjs snapshot, by which SDK clients tell that they are in step (protocol 9.1). */
 export function snapshotHash(doc: Ydoc): string {
+  const answers = answersOf(doc);
+  answers.hash ??= computeHash(doc);
+  return answers.hash;
+}
+
+function computeHash(doc: Ydoc): string {
   const settled = doc.live === null && doc.tail.ends.length === 0 && doc.pendingBytes === 0 ? scanBase(doc) : null;
   // A base is written by Yjs with its canonical delete set: that and the state vector are the snapshot.
   if (settled !== null) return sha256Base64(concat([doc.base.subarray(settled.deletesAt), stateVector(doc)]));
@@ -161,7 +202,7 @@ function readYdoc(bytes: Uint8Array): Ydoc {
 /** Gives back the memory that can be had again from the bytes. */
 export function releaseYdoc(doc: Ydoc): void {
   doc.live = null;
-  doc.whole = null;
+  doc.answers = null;
 }
 
 /** Bytes that the document takes at rest. */
@@ -200,17 +241,14 @@ function scanBase(doc: Ydoc): ScannedUpdate | null {
 /** What lies after `vector`, joined from the bytes at hand; null when that takes a `Y.Doc`. */
 function joinAfter(doc: Ydoc, vector: Vector): Uint8Array | null {
   if (doc.pendingBytes > 0) return null;
-  const parts: Part[] = [];
-  if (!isCovered(doc.known, vector)) {
-    const base = scanBase(doc);
-    if (base === null) return null;
-    parts.push({ bytes: doc.base, scanned: base });
-    for (let index = 0; index < doc.tail.ends.length; index += 1) {
-      const bytes = tailUpdate(doc.tail, index);
-      const scanned = scanStored(bytes);
-      if (scanned === null) return null;
-      parts.push({ bytes, scanned });
-    }
+  const base = scanBase(doc);
+  if (base === null) return null;
+  const parts: Part[] = [{ bytes: doc.base, scanned: base }];
+  for (let index = 0; index < doc.tail.ends.length; index += 1) {
+    const bytes = tailUpdate(doc.tail, index);
+    const scanned = scanStored(bytes);
+    if (scanned === null) return null;
+    parts.push({ bytes, scanned });
   }
   return joinUpdates(parts, vector, doc.deleted);
 }
