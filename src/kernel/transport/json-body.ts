@@ -8,6 +8,7 @@ import type { JsonLimits } from './route.ts';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
+const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
@@ -47,10 +48,15 @@ const DIGITS_MANY = 300;
 /**
  * One pass without recursion: a body of brackets costs a loop, not a stack. Over the bytes, because each character of a string takes V8 five times as
  * long, and all that is looked for is ASCII. Also tells whether a number may be beyond all numbers.
+ *
+ * Items of arrays count like keys, for they cost as much: ten megabytes hold five million. An empty array counts as one item, or arrays within arrays
+ * would be free.
  */
 function scan(bytes: Uint8Array, { depthMax, keysMax }: Omit<JsonLimits, 'bytesMax'>): { hasHugeNumber: boolean } {
   let depth = 0;
   let keys = 0;
+  let items = 0;
+  const arrays = new Uint8Array(depthMax + 1); // by depth: 1 where what is open is an array
   let digits = 0;
   let hasHugeNumber = false;
   for (let at = 0; at < bytes.length; at += 1) {
@@ -67,12 +73,16 @@ function scan(bytes: Uint8Array, { depthMax, keysMax }: Omit<JsonLimits, 'bytesM
     } else if (char === OPEN_BRACE || char === OPEN_BRACKET) {
       depth += 1;
       if (depth > depthMax) throw refused(`The body is nested deeper than ${depthMax} levels (offset ${at})`);
+      arrays[depth] = char === OPEN_BRACKET ? 1 : 0;
+      if (char === OPEN_BRACKET) items += 1;
     } else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) {
       depth -= 1;
     } else if (char === COLON) {
       keys += 1;
-      if (keys > keysMax) throw refused(`The body has more than ${keysMax} keys`);
+    } else if (char === COMMA && arrays[depth] === 1) {
+      items += 1;
     }
+    if (keys + items > keysMax) throw refused(`The body has more than ${keysMax} ${items === 0 ? 'keys' : 'keys and items'}`);
   }
   return { hasHugeNumber };
 }

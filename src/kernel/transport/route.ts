@@ -34,7 +34,7 @@ export interface JsonLimits {
   readonly bytesMax: number;
   /** Objects and arrays within each other. */
   readonly depthMax: number;
-  /** Keys of all objects together. */
+  /** Keys of all objects and items of all arrays together. */
   readonly keysMax: number;
 }
 
