@@ -1,7 +1,7 @@
 /** JSON from a request's body: bounded before it is parsed, exact about where it is wrong. */
 import { asciiText } from '../../base/binary.ts';
 import { AppError, valueAtKey } from '../../base/errors.ts';
-import { isForbiddenKey, type Json } from '../../base/json.ts';
+import { isForbiddenKey, type Json, type JsonObject } from '../../base/json.ts';
 import { jsonErrorOffset } from './json-error-offset.ts';
 import type { JsonLimits } from './route.ts';
 
@@ -29,7 +29,7 @@ export function parseJson(bytes: Uint8Array, limits: Omit<JsonLimits, 'bytesMax'
   const text = decode(bytes);
   const { hasHugeNumber } = scan(bytes, limits);
   const value = parse(text);
-  if (hasHugeNumber || mayNameTraps(text)) refuseTraps(value, '');
+  if (hasHugeNumber || mayNameTraps(text)) refuseTraps(value);
   return value;
 }
 
@@ -122,15 +122,46 @@ function mayNameTraps(text: string): boolean {
 }
 const FORBIDDEN = ['__proto__', 'constructor', 'prototype', '\\u'];
 
-/** Its recursion is bounded by `depthMax`. */
-function refuseTraps(value: Json, path: string): void {
-  if (typeof value === 'number' && !Number.isFinite(value)) throw valueAtKey(path, 'must be a finite number');
-  if (typeof value !== 'object' || value === null) return;
-  for (const [key, inner] of Object.entries(value)) {
-    const at = path === '' ? key : `${path}.${key}`;
-    if (isForbiddenKey(key)) throw valueAtKey(at, 'may not have this name');
-    refuseTraps(inner as Json, at);
+/** What may not be in a body, and the keys that lead to it. */
+interface Trap {
+  readonly reason: string;
+  /** Innermost first. */
+  readonly keys: (string | number)[];
+}
+
+function refuseTraps(value: Json): void {
+  const trap = trapIn(value);
+  if (trap === null) return;
+  const path = trap.keys.reduceRight<string>((above, key) => (above === '' ? String(key) : `${above}.${key}`), '');
+  throw valueAtKey(path, trap.reason);
+}
+
+/** The first in the order of the text. Recursion is bounded by `depthMax`, and keys are put together only for what is found. */
+function trapIn(value: Json): Trap | null {
+  if (typeof value === 'number' && !Number.isFinite(value)) return { reason: 'must be a finite number', keys: [] };
+  if (typeof value !== 'object' || value === null) return null;
+  return Array.isArray(value) ? trapInItems(value) : trapInMembers(value as JsonObject);
+}
+
+function trapInItems(items: readonly Json[]): Trap | null {
+  for (let at = 0; at < items.length; at += 1) {
+    const trap = trapIn(items[at]!);
+    if (trap !== null) return within(at, trap);
   }
+  return null;
+}
+
+function trapInMembers(members: JsonObject): Trap | null {
+  for (const key of Object.keys(members)) {
+    const trap = isForbiddenKey(key) ? { reason: 'may not have this name', keys: [] } : trapIn(members[key]!);
+    if (trap !== null) return within(key, trap);
+  }
+  return null;
+}
+
+function within(key: string | number, trap: Trap): Trap {
+  trap.keys.push(key);
+  return trap;
 }
 
 function refused(reason: string): AppError {

@@ -118,6 +118,45 @@ test('[RT5] the same words as values are fine', () => {
   expect(parsed('{"a":["__proto__","constructor"]}')).toEqual({ a: ['__proto__', 'constructor'] });
 });
 
+test('[CB21] of several faults the first is told, by its keys', () => {
+  const name = fc.constantFrom('a', 'b', '', '0', '7', '__proto__', 'constructor', 'prototype');
+  const leaf = fc.constantFrom('1', 'null', '"\\u0061"', '{}', '[]', '1e999', '"prototype"');
+  const { text } = fc.letrec<{ text: string }>((tie) => ({
+    text: fc.oneof(
+      { maxDepth: 5 },
+      leaf,
+      fc.array(tie('text'), { maxLength: 4 }).map((items) => `[${items.join()}]`),
+      fc
+        .array(fc.tuple(name, tie('text')), { maxLength: 4 })
+        .map((members) => `{${members.map(([key, inner]) => `"${key}":${inner}`).join()}}`),
+    ),
+  }));
+  let refused = 0;
+  fc.assert(
+    fc.property(text, (body) => {
+      const value: unknown = JSON.parse(`["\\u0061",${body}]`);
+      const told = faultIn(value, '');
+      if (told !== null) refused += 1;
+      if (told === null) expect(parsed(`["\\u0061",${body}]`)).toEqual(value);
+      else expect(() => parsed(`["\\u0061",${body}]`)).toThrow(`Value at key '${told}.`);
+    }),
+    { numRuns: 500 },
+  );
+  expect(refused).toBeGreaterThan(50);
+});
+
+/** As plain as it can be said. */
+function faultIn(value: unknown, path: string): string | null {
+  if (typeof value === 'number' && !Number.isFinite(value)) return `${path}' must be a finite number`;
+  if (typeof value !== 'object' || value === null) return null;
+  for (const [key, inner] of Object.entries(value)) {
+    const at = path === '' ? key : `${path}.${key}`;
+    const fault = ['__proto__', 'constructor', 'prototype'].includes(key) ? `${at}' may not have this name` : faultIn(inner, at);
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
 test.each([['{"a":1e999}'], ['{"a":-1E+400}'], [`{"a":${'9'.repeat(310)}}`]])(
   '[RT6] %s is refused: it would be stored as null',
   (text) => {
