@@ -54,6 +54,17 @@ test('[RT3] where the engine says the place of an error, ours is the same, or th
   expect(compared).toBeGreaterThan(100);
 });
 
+test.each<[what: string, text: string, offset: number]>([
+  ['items', `[${'1.5e3 , null,'.repeat(1_001)}x`, 1 + 13 * 1_001],
+  ['the last comma', `[${'1,'.repeat(777)} ]`, 2 + 2 * 777],
+  ['digits', `[1,${'7'.repeat(10_000)}`, 3 + 10_000],
+  ['spaces', `[1${' '.repeat(10_000)}2`, 2 + 10_000],
+  ['escapes', `"${'\\n\\u00e4'.repeat(1_001)}\\x"`, 1 + 8 * 1_001],
+  ['characters', `["${'\u00e4'.repeat(10_000)}`, 2 + 10_000],
+])('[CB22] the offset is exact behind thousands of %s', (_, text, offset) => {
+  expect(jsonErrorOffset(text)).toBe(offset);
+});
+
 /** Null when the text is JSON, or the engine does not say where it is not. */
 function engineErrorOffset(text: string): number | null {
   try {
