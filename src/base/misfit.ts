@@ -1,10 +1,13 @@
 /**
  * Where a value does not fit its schema. What tells the reasons, typebox's `Errors`, takes some 50 µs for each member of an array, also of those that fit:
- * seconds for a body of megabytes, in one turn. So it is asked of one level alone, and compiled checks find the member that leads to the next.
+ * seconds for a body of megabytes, in one turn. So it is asked of one level alone, and of an excerpt of that, and compiled checks find the member that leads to
+ * the next.
  */
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
+import { compileSchema } from './compile-schema.ts';
+import { excerptOf } from './excerpt.ts';
 
 export interface Misfit {
   /** Keys from the value to what does not fit. */
@@ -61,24 +64,29 @@ interface Keywords {
 class Level {
   readonly #schema: TSchema & Keywords;
   #whole: Validator | null = null;
-  #alone: Validator | null = null;
+  #alone: Alone | null = null;
+  #teller: Validator | null = null;
 
   constructor(schema: TSchema) {
     this.#schema = schema;
   }
 
   fits(value: unknown): boolean {
-    this.#whole ??= Compile(this.#schema);
+    this.#whole ??= compileSchema(this.#schema);
     return this.#whole.Check(value);
   }
 
   problemsOf(value: unknown): TLocalizedValidationError[] {
-    return this.#fitsAlone(value) ? [] : this.#alone!.Errors(value);
+    if (this.#fitsAlone(value)) return [];
+    const { schema, check } = this.#alone!;
+    this.#teller ??= Compile(schema);
+    const excerpt = excerptOf(schema, value);
+    return this.#teller.Errors(check.Check(excerpt) ? value : excerpt);
   }
 
   #fitsAlone(value: unknown): boolean {
-    this.#alone ??= Compile(aloneOf(this.#schema));
-    return this.#alone.Check(value);
+    this.#alone ??= makeAlone(this.#schema);
+    return this.#alone.check.Check(value);
   }
 
   /** Those that were not looked into, in order. */
@@ -87,7 +95,8 @@ class Level {
     for (const branch of anyOf.map(levelOf)) if (branch.#fitsAlone(value)) yield* branch.membersOf(value);
     if (Array.isArray(value)) {
       if (!isForAll(items)) return;
-      for (const [place, item] of value.entries()) yield { key: String(place), level: levelOf(items), value: item };
+      const level = levelOf(items);
+      for (let place = 0; place < value.length; place += 1) yield { key: String(place), level, value: value[place] };
       return;
     }
     if (typeof value !== 'object' || value === null) return;
@@ -95,12 +104,22 @@ class Level {
       pattern: new RegExp(pattern, 'u'),
       schema,
     }));
-    for (const [key, inner] of Object.entries(value)) {
+    for (const key of Object.keys(value)) {
       const named = Object.hasOwn(properties, key) ? properties[key] : undefined;
       const schema = named ?? patterns.find(({ pattern }) => pattern.test(key))?.schema ?? additionalProperties;
-      if (typeof schema === 'object') yield { key, level: levelOf(schema), value: inner };
+      if (typeof schema === 'object') yield { key, level: levelOf(schema), value: (value as Record<string, unknown>)[key] };
     }
   }
+}
+
+interface Alone {
+  readonly schema: TSchema;
+  readonly check: Validator;
+}
+
+function makeAlone(whole: TSchema): Alone {
+  const schema = aloneOf(whole);
+  return { schema, check: compileSchema(schema) };
 }
 
 const levels = new WeakMap<TSchema, Level>();

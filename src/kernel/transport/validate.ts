@@ -1,8 +1,8 @@
 /** Values against schemas: compiled once, and when a value does not fit, the one reason that tells its sender most. */
 import type { TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { Settings } from 'typebox/system';
+import { compileSchema } from '../../base/compile-schema.ts';
 import { AppError, missingKey, valueAtKey } from '../../base/errors.ts';
 import { type Misfit, misfitOf } from '../../base/misfit.ts';
 
@@ -15,7 +15,7 @@ export type Check = (value: unknown) => unknown;
 /** `whole` names the value itself, for when it is wrong as a whole: "The body". */
 export function makeCheck(schema: TSchema, whole: string): Check {
   const strict = withStrictRecords(schema) as TSchema;
-  const compiled = Compile(strict);
+  const compiled = compileSchema(strict);
   return (value) => {
     if (compiled.Check(value)) return value;
     throw refusalOf(misfitOf(strict, value), whole);

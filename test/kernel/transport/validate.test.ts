@@ -168,3 +168,86 @@ test('[RT31] and reasons are asked of one level alone, not of what fits beside i
   expect(asked.mock.calls.map(([value]) => value)).toEqual([{ n: 'x' }]);
   asked.mockRestore();
 });
+
+/** So many members that fit a record of integers. */
+const entries = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n]));
+
+test.each<[what: string, schema: TSchema, value: unknown, message: string]>([
+  [
+    'the first of many names that none expects',
+    Type.Object({ a: Type.Integer() }, { additionalProperties: false }),
+    { ...entries(10_000), a: 1 },
+    "Value at key 'k0' is not known here.",
+  ],
+  [
+    'what is missing before a name too many',
+    Type.Object({ a: Type.Integer() }, { additionalProperties: false }),
+    entries(10_000),
+    "Missing key 'a'.",
+  ],
+  [
+    'the branch that was meant',
+    Type.Union(
+      ['add', 'test'].map((op) => Type.Object({ op: Type.Literal(op), [op]: Type.Integer() }, { additionalProperties: false })),
+    ),
+    { op: 'test', add: 1, ...entries(10_000), test: 1 },
+    "Value at key 'add' is not known here.",
+  ],
+  [
+    'a name that is not allowed, behind many that are',
+    Type.Record(Type.String(), Type.Integer(), { propertyNames: { maxLength: 5 } }),
+    { ...entries(10_000), 'too long': 1, 'longer yet': 1 },
+    "Value at key 'too long' may not have this name: a name must have at most 5 characters.",
+  ],
+  [
+    'too many entries',
+    Type.Record(Type.String(), Type.Integer(), { maxProperties: 500 }),
+    entries(501),
+    'The body must have at most 500 entries.',
+  ],
+  [
+    'too few entries',
+    Type.Record(Type.String(), Type.Integer(), { minProperties: 500 }),
+    entries(499),
+    'The body must have at least 500 entries.',
+  ],
+  [
+    'a value by what its name looks like',
+    Type.Record(Type.String({ pattern: '^k\\d+$' }), Type.Integer(), { additionalProperties: false }),
+    { ...entries(10_000), k500: 'x' },
+    "Value at key 'k500' must be an integer.",
+  ],
+  [
+    'an item that is there twice, behind many that are not',
+    Type.Array(Type.Integer(), { uniqueItems: true, minItems: 300 }),
+    [...Array(1_000).keys(), 7, 8, 9],
+    'The body must not hold the same item twice.',
+  ],
+  [
+    'too many items, however often they are there',
+    Type.Array(Type.Integer(), { uniqueItems: true, maxItems: 300 }),
+    Array(1_000).fill(7),
+    'The body must have at most 300 items.',
+  ],
+  ['too few items', Type.Array(Type.Integer(), { minItems: 300 }), Array(299).fill(7), 'The body must have at least 300 items.'],
+])('[CB25] of a value with very many members is told: %s', (_, schema, value, message) => {
+  expect(refusal(schema, value)).toBe(message);
+  expect(refusal(Type.Object({ in: Type.Union([schema, Type.Null()]) }), { in: value })).toBe(
+    message.replace('The body ', "Value at key 'in' ").replace(/ key '(?!in')/, " key 'in."),
+  );
+});
+
+test('[CB25] and reasons are asked of an excerpt, not of all that is too much', () => {
+  const asked = vi.spyOn(Validator.prototype, 'Errors');
+  const Operation = Type.Union(
+    ['add', 'move', 'test'].map((op) =>
+      Type.Object({ op: Type.Literal(op), path: Type.String() }, { additionalProperties: false }),
+    ),
+  );
+  expect(refusal(Type.Array(Operation), [{ op: 'move', path: '', ...entries(20_000) }])).toBe(
+    "Value at key '0.k0' is not known here.",
+  );
+  expect(refusal(Type.Array(Type.Integer(), { uniqueItems: true }), Array(20_000).fill(7))).toMatch(/twice/);
+  expect(asked.mock.calls.map(([value]) => Object.keys(value as object).length)).toEqual([3, 64]);
+  asked.mockRestore();
+});
