@@ -140,7 +140,10 @@ const EDGES: Readonly<Record<string, (limit: never, value: unknown, schema: Json
   }),
   minimum: (limit: number) => ({ inside: limit, outside: limit - 1 }),
   maximum: (limit: number) => ({ inside: limit, outside: limit + 1 }),
-  maxItems: (limit: number, value) => ({ inside: itemsOf(value, limit), outside: itemsOf(value, limit + 1) }),
+  maxItems: (limit: number, value, { uniqueItems }) => ({
+    ...(uniqueItems !== true && { inside: itemsOf(value, limit) }),
+    outside: itemsOf(value, limit + 1),
+  }),
   minItems: (limit: number, value) => ({ inside: itemsOf(value, limit), outside: itemsOf(value, limit - 1) }),
   uniqueItems: (_, value) => ({ outside: [...(value as unknown[]), (value as unknown[])[0]] }),
   maxProperties: (limit: number, value) => ({ inside: entriesOf(value, limit), outside: entriesOf(value, limit + 1) }),

@@ -25,7 +25,7 @@ export const WEBHOOK_EVENTS = [
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
 const Event = Type.Unsafe<WebhookEvent>(Type.Union(WEBHOOK_EVENTS.map((event) => Type.Literal(event))));
-const Events = Type.Array(Event, { minItems: 1, uniqueItems: true });
+const Events = Type.Array(Event, { minItems: 1, maxItems: WEBHOOK_EVENTS.length, uniqueItems: true });
 const URL_LENGTH_MAX = 2_048;
 const Url = Type.String({
   description: 'Where messages go: https, to a public address, unless a setting of the server says otherwise.',
