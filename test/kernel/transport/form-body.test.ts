@@ -93,6 +93,15 @@ test.each([
   expect(await read(form)).toBe(refusal);
 });
 
+test('[CB28] the fields of a form are counted before they are read', async () => {
+  const tooMany = '422 The body has too many keys, or nests them too deep.';
+  const fields = (count: number) => Array.from({ length: count }, () => 'a=%').join('&');
+  expect(await read(fields(LIMITS.keysMax))).toBe('422 The body is no valid percent-encoding.');
+  expect(await read(fields(LIMITS.keysMax + 1))).toBe(tooMany);
+  expect(await read(`id=a${'&'.repeat(LIMITS.keysMax - 1)}`)).toEqual({ id: 'a' });
+  expect(await read(`id=a${'&'.repeat(LIMITS.keysMax)}`)).toBe(tooMany);
+});
+
 test('[FB3] JSON under the content type of a form, as curl sends it, is JSON', async () => {
   expect(await read('{"id":"a","ttl":60}')).toEqual({ id: 'a', ttl: 60 });
   expect(await read('{"id":')).toBe('422 The body is invalid JSON at offset 6.');
