@@ -13,6 +13,11 @@ import { withoutEchoes } from './text-resend.ts';
 import type { Storage } from './tree.ts';
 import type { RejectedVerdict, Verdict } from './verdict.ts';
 
+interface Rejection {
+  readonly opIds: string[];
+  readonly reason: string;
+}
+
 /** All that follows from ops, as data. */
 export interface Applied {
   /** To the sender, in order: an ack of every op that was not rejected, and fix ops. */
@@ -22,7 +27,7 @@ export interface Applied {
   /** What `replayOps` needs to come to the same state: ops as applied, opIds kept. */
   readonly journal: Op[];
   /** One REJECT_STORAGE_OP each. */
-  readonly rejected: { readonly opIds: string[]; readonly reason: string }[];
+  readonly rejected: Rejection[];
   /**
    * Whether the sender must get a snapshot it did not ask for (protocol 6.4): after ops of an earlier connection, but for edits of texts, whose
    * answer says it all. With a snapshot behind it a client would send again what it has typed meanwhile, under the op id of the edit it waits for. Not after an undo that
@@ -35,21 +40,34 @@ export function nothingApplied(): Applied {
   return { replies: [], forwards: [], journal: [], rejected: [], needsRepair: false };
 }
 
+/** What the ops of one message, or of one patch, share while they are applied. */
+export interface Batch {
+  readonly applied: Applied;
+  /** Those of `applied`, by reason: one that tells of a version is another for each op. */
+  readonly rejections: Map<string, Rejection>;
+}
+
+export function newBatch(): Batch {
+  return { applied: nothingApplied(), rejections: new Map() };
+}
+
 /** Applies what a client sent; `actor` is its connection's number, which tells new ops from those of an earlier connection. */
 export function applyOps(storage: Storage, ops: readonly Op[], { actor }: { readonly actor: number }): Applied {
-  const applied = nothingApplied();
+  const batch = newBatch();
+  const { applied } = batch;
   const prefix = `${actor}:`;
   for (const op of withoutEchoes(storage.nodes, ops)) {
     const isReplay = op.opId?.startsWith(prefix) === false;
-    const verdict = applyOp(storage, op, applied, isReplay ? 'earlier' : 'this');
+    const verdict = applyOp(storage, op, batch, isReplay ? 'earlier' : 'this');
     if (isReplay && op.type !== OP.UPDATE_TEXT) applied.needsRepair = true;
     if (verdict.is === 'applied' && (isReplay || verdict.revives === true)) repeatCreate(storage, verdict.op, applied);
   }
   return applied;
 }
 
-/** Applies one op, made in this session or an earlier one, adds who is told what of it to `applied`, and returns what became of it. */
-export function applyOp(storage: Storage, op: Op, applied: Applied, session: 'this' | 'earlier' = 'this'): Verdict {
+/** Applies one op, made in this session or an earlier one, adds who is told what of it to the batch, and returns what became of it. */
+export function applyOp(storage: Storage, op: Op, batch: Batch, session: 'this' | 'earlier' = 'this'): Verdict {
+  const { applied } = batch;
   const verdict = refusedGrowth(storage, op) ?? judge(storage, op, session);
   switch (verdict.is) {
     case 'ignored':
@@ -70,7 +88,7 @@ export function applyOp(storage: Storage, op: Op, applied: Applied, session: 'th
     }
     case 'rejected':
       applied.replies.push(...(verdict.takeBack?.replies ?? []));
-      reject(applied, op, verdict);
+      reject(batch, op, verdict);
       break;
     default:
       verdict satisfies never;
@@ -122,12 +140,17 @@ function repeatCreate(storage: Storage, op: Op, applied: Applied): void {
 }
 
 /** A client does not take back what is rejected; the snapshot does. Of a rejected text edit it takes care itself (protocol 5.8). */
-function reject(applied: Applied, { type, opId }: Op, { reason, takeBack }: RejectedVerdict): void {
+function reject({ applied, rejections }: Batch, { type, opId }: Op, { reason, takeBack }: RejectedVerdict): void {
   if (takeBack?.needsState ?? type !== OP.UPDATE_TEXT) applied.needsRepair = true;
-  const same = applied.rejected.find((rejection) => rejection.reason === reason);
   const opIds = opId === undefined ? [] : [opId];
-  if (same === undefined) applied.rejected.push({ opIds, reason });
-  else same.opIds.push(...opIds);
+  const same = rejections.get(reason);
+  if (same !== undefined) {
+    same.opIds.push(...opIds);
+    return;
+  }
+  const rejection = { opIds, reason };
+  rejections.set(reason, rejection);
+  applied.rejected.push(rejection);
 }
 
 function withoutOpId(op: Op): Op {

@@ -3,7 +3,7 @@ import { AppError } from '../../base/errors.ts';
 import type { Json } from '../../base/json.ts';
 import { parsePointer, pointerSegment } from '../../base/json-pointer.ts';
 import { CRDT } from '../../protocol/storage-ops.ts';
-import type { Applied } from './apply.ts';
+import type { Batch } from './apply.ts';
 import type { NewIds } from './draft.ts';
 import { isParent, type ListNode, type ParentNode, positionsOf, type StorageNode } from './nodes.ts';
 import type { PatchOperation } from './patch.ts';
@@ -21,7 +21,7 @@ export const PATCH_CHARACTERS_MAX = 32 * 1024 * 1024;
 export interface Step {
   readonly storage: Storage;
   readonly ids: NewIds;
-  readonly applied: Applied;
+  readonly batch: Batch;
   /** By the whole patch so far; of characters those that its body has not. */
   readonly spent: { changes: number; characters: number };
   /** Of the operation in the patch, from 0. */

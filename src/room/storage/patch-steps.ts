@@ -163,7 +163,7 @@ function readDraft(step: Step, value: Json): Draft {
 function run(step: Step, ops: readonly Op[]): void {
   for (const op of ops) {
     spend(step, op);
-    const verdict = applyOp(step.storage, op, step.applied);
+    const verdict = applyOp(step.storage, op, step.batch);
     if (verdict.is === 'rejected') refuse(step, verdict.reason);
   }
 }

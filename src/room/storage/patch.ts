@@ -7,7 +7,7 @@ import Type, { type Static, type TProperties } from 'typebox';
 import { missingKey, valueAtKey } from '../../base/errors.ts';
 import { isJsonObject, type Json } from '../../base/json.ts';
 import { parsePointer } from '../../base/json-pointer.ts';
-import { type Applied, nothingApplied } from './apply.ts';
+import { type Applied, newBatch } from './apply.ts';
 import type { NewIds } from './draft.ts';
 import { applyStep } from './patch-steps.ts';
 import { atomically, type Storage } from './tree.ts';
@@ -73,11 +73,11 @@ function checkPointer(value: Json | undefined, key: string): void {
  *   UNPROCESSABLE_ENTITY for a value that may not be stored; then nothing has changed.
  */
 export function applyJsonPatch(storage: Storage, patch: readonly PatchOperation[], ids: NewIds): Applied {
-  const applied = nothingApplied();
+  const batch = newBatch();
   const spent = { changes: 0, characters: 0 };
   atomically(storage, () => {
-    for (const [index, operation] of patch.entries()) applyStep({ storage, ids, applied, spent, index, operation });
+    for (const [index, operation] of patch.entries()) applyStep({ storage, ids, batch, spent, index, operation });
     return undefined;
   });
-  return applied;
+  return batch.applied;
 }

@@ -211,6 +211,13 @@ describe('an UPDATE_TEXT that cannot be merged', () => {
       send(aText(), updateText('2:0', '1:0', 9, [insert(0, 'X')]), updateText('2:1', '1:0', 9, [insert(0, 'X')])).rejected,
     ).toMatchObject([{ opIds: ['2:0', '2:1'] }]);
   });
+
+  test('[CB1] rejections for thousands of reasons come in the order of their first ops, those for one reason together', () => {
+    const versions = Array.from({ length: 6_000 }, (_, at) => 1 + (at % 3_000));
+    const ops = versions.map((version, at) => updateText(`2:${at}`, '1:0', version, [insert(0, 'X')]));
+    const { rejected } = send(aText(), ...ops);
+    expect(rejected.map(({ opIds }) => opIds)).toEqual(Array.from({ length: 3_000 }, (_, at) => [`2:${at}`, `2:${at + 3_000}`]));
+  });
 });
 
 test('[LT1] a text is created in normal form, at the version its op states', () => {
