@@ -3,8 +3,15 @@
  *
  * Two generations: when the young one is full it becomes the old one, and the old one is forgotten. No id is ever moved singly.
  */
+
 /** Many rooms never have one. Nothing is ever put into it. */
 const NONE: Map<string, number> = new Map();
+
+/** The two as they were at one time; the young one goes on growing. */
+export interface Generations {
+  readonly old: Map<string, number>;
+  readonly young: Map<string, number>;
+}
 
 export class RecentIds {
   readonly #max: number;
@@ -25,6 +32,18 @@ export class RecentIds {
     this.#young.set(id, note);
   }
 
+  /** What to give `returnTo` to take back that the next id is added. */
+  generations(): Generations {
+    return { old: this.#old, young: this.#young };
+  }
+
+  /** Takes back that `id` was added, and all that was added behind it must have been taken back before. */
+  returnTo({ old, young }: Generations, id: string): void {
+    this.#old = old;
+    this.#young = young;
+    young.delete(id);
+  }
+
   /** Adds the id, or gives one that is known another number. */
   put(id: string, note: number): void {
     if (this.#old.has(id)) this.#old.set(id, note);
@@ -35,11 +54,6 @@ export class RecentIds {
   /** Undefined when the id is not known. */
   noteOf(id: string): number | undefined {
     return this.#young.get(id) ?? this.#old.get(id);
-  }
-
-  delete(id: string): void {
-    this.#young.delete(id);
-    this.#old.delete(id);
   }
 
   has(id: string): boolean {

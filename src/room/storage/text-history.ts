@@ -47,13 +47,27 @@ export function emptyHistory(): TextHistory {
   return { opIds: new RecentIds(UPDATES_MAX), updates: [], characters: 0 };
 }
 
-export function remember(history: TextHistory, { opId, baseVersion, operations, sent, edit }: AppliedUpdate): void {
-  if (opId !== undefined && !history.opIds.has(opId)) history.opIds.add(opId);
+/** Returns what takes it back, when all that was remembered behind it has been taken back. */
+export function remember(history: TextHistory, { opId, baseVersion, operations, sent, edit }: AppliedUpdate): () => void {
+  const { opIds, updates } = history;
+  const newId = opId === undefined || opIds.has(opId) ? null : opId;
+  const before = { characters: history.characters, generations: opIds.generations() };
+  if (newId !== null) opIds.add(newId);
   const characters = JSON.stringify([operations, sent]).length;
-  history.updates.push({ opId, baseVersion, operations, sent, edit, characters });
+  updates.push({ opId, baseVersion, operations, sent, edit, characters });
   history.characters += characters;
-  while (history.updates.length > UPDATES_MAX || history.characters > CHARACTERS_MAX)
-    history.characters -= history.updates.shift()!.characters;
+  const forgotten: Remembered[] = [];
+  while (updates.length > UPDATES_MAX || history.characters > CHARACTERS_MAX) {
+    const oldest = updates.shift()!;
+    history.characters -= oldest.characters;
+    forgotten.push(oldest);
+  }
+  return () => {
+    updates.unshift(...forgotten); // before the last goes: one that was too long by itself is among them
+    updates.pop();
+    history.characters = before.characters;
+    if (newId !== null) opIds.returnTo(before.generations, newId);
+  };
 }
 
 /** The updates after `baseVersion` of a text now at `version`, oldest first; null when they are no longer, or not yet, known. */
@@ -82,11 +96,6 @@ export function updateOf(
 ): { readonly update: AppliedUpdate; readonly version: number } | null {
   const index = updates.findLastIndex((update) => update.opId === opId);
   return index < 0 ? null : { update: updates[index]!, version: version - (updates.length - 1 - index) };
-}
-
-/** A copy to return to. */
-export function copyOfHistory({ opIds, updates, characters }: TextHistory): TextHistory {
-  return { opIds: new RecentIds(UPDATES_MAX, opIds.latest()), updates: [...updates], characters };
 }
 
 export function storedHistory({ opIds, updates }: TextHistory): StoredHistory {

@@ -22,7 +22,7 @@ import {
 import { isWithoutValues, plainValue, withPlainValue } from './plain-values.ts';
 import { RecentIds } from './recent-ids.ts';
 import { type Departures, noDepartures } from './text-departures.ts';
-import { type AppliedUpdate, copyOfHistory, remember } from './text-history.ts';
+import { type AppliedUpdate, remember } from './text-history.ts';
 import { outlineOf } from './text-outline.ts';
 import type { StorageTexts } from './texts.ts';
 
@@ -212,18 +212,20 @@ export function updateText(storage: Storage, text: TextNode, { data, ...update }
   const { textOpIds } = storage;
   const { opId = null } = update;
   const outline = opId === null ? undefined : textOpIds.noteOf(opId);
+  const generations = textOpIds.generations();
   if (opId !== null) textOpIds.put(opId, outlineOf(update.sent ?? update.operations));
-  if (storage.changes !== null) {
-    const before = { data: text.data, version: text.version, history: copyOfHistory(text.history) };
-    const takeBack = (): void => {
-      Object.assign(text, before);
-      if (opId === null) return;
-      if (outline === undefined) textOpIds.delete(opId);
-      else textOpIds.put(opId, outline);
-    };
-    storage.changes.push({ slot: null, takeBack });
-  }
+  const before = { data: text.data, version: text.version };
   text.data = data;
   text.version += 1;
-  remember(text.history, update);
+  const forget = remember(text.history, update);
+  storage.changes?.push({
+    slot: null,
+    takeBack() {
+      Object.assign(text, before);
+      forget();
+      if (opId === null) return;
+      if (outline === undefined) textOpIds.returnTo(generations, opId);
+      else textOpIds.put(opId, outline);
+    },
+  });
 }
