@@ -6,21 +6,29 @@ import { CRDT, type LiveTextData, type TextOperation, type UpdateTextOp } from '
 import { textCharacters, VALUE_CHARACTERS_MAX } from '../../protocol/storage-values.ts';
 import { jsonEquals } from './json-equals.ts';
 import type { TextNode } from './nodes.ts';
-import { editText, textLength } from './text.ts';
+import { editText, editTextWithin, textLength } from './text.ts';
 import { versionTypedOver } from './text-departures.ts';
 import { type AppliedUpdate, latestSince, updatesSince } from './text-history.ts';
 import { operationsBehind } from './text-resend.ts';
 import { transformOverAll } from './text-transform.ts';
+import type { TextWork } from './text-work.ts';
 import { type Storage, updateText } from './tree.ts';
 import type { Verdict } from './verdict.ts';
 
-/** Most runs of text that one update may pass, an operation at a time; some 0.2 s. Thousands of keystrokes typed offline stay below. */
-const PASSED_RUNS_MAX = 50_000_000;
+/** What measuring a text with its attributes costs by the run, in runs passed. */
+const RUNS_PER_MEASURE = 100;
+const TOO_MUCH = 'The edit is too large to be merged with what came before it';
+
+/** Whose op it is, and what is left to its message. */
+export interface Within {
+  readonly session: 'this' | 'earlier';
+  readonly work: TextWork;
+}
 
 /** As it stands in the journal: with what the client sent, where that is not what was applied. */
 type JournaledUpdate = UpdateTextOp & { readonly sent?: readonly TextOperation[] };
 
-export function applyUpdateText(storage: Storage, op: UpdateTextOp, session: 'this' | 'earlier'): Verdict {
+export function applyUpdateText(storage: Storage, op: UpdateTextOp, { session, work }: Within): Verdict {
   const text = storage.nodes.get(op.id);
   if (text?.type !== CRDT.TEXT) return { is: 'ignored' };
   const { version, history } = text;
@@ -28,6 +36,7 @@ export function applyUpdateText(storage: Storage, op: UpdateTextOp, session: 'th
   const ack: UpdateTextOp = { ...op, baseVersion: version, version, ops: [] };
   // Nothing may be left of a resent edit that is not known here. Its client still waits for it, and sends no other of this text before.
   if (op.ops.length === 0) return { is: 'known', op: ack };
+  if (!work.takeRuns(history.updates.length)) return rejected(TOO_MUCH); // those that it is looked for among
   const told = session === 'this' ? version : versionTypedOver(storage.departures, text, op.opId);
   const typedOver = Math.min(op.baseVersion, told);
   const outline = op.opId === undefined ? undefined : storage.textOpIds.noteOf(op.opId);
@@ -35,12 +44,13 @@ export function applyUpdateText(storage: Storage, op: UpdateTextOp, session: 'th
     const behind = operationsBehind(op, text, { typedOver, outline: outline ?? 0 });
     if (behind.length === 0) return { is: 'known', op: ack };
     // If the first answer was only late, the client takes no second one under this op id: it hears of the rest as others do.
-    const verdict = applyMoved(storage, text, op, behind);
+    const verdict = applyMoved(storage, text, op, { moved: behind, work });
     return verdict.is === 'applied' ? { ...verdict, ack } : verdict;
   }
   const between = updatesSince(history, op.baseVersion, version);
   if (between === null) return rejected(`The text is at version ${version}; ${op.baseVersion} is too old, or not yet reached`);
-  return applyMoved(storage, text, op, movedOver(op.ops, latestSince(history, typedOver, version)) ?? movedOver(op.ops, between));
+  const moved = movedOver(op.ops, latestSince(history, typedOver, version)) ?? movedOver(op.ops, between);
+  return moved === null ? rejected(TOO_MUCH) : applyMoved(storage, text, op, { moved, work });
 }
 
 function movedOver(operations: readonly TextOperation[], updates: readonly AppliedUpdate[]): readonly TextOperation[] | null {
@@ -50,12 +60,19 @@ function movedOver(operations: readonly TextOperation[], updates: readonly Appli
   );
 }
 
-/** Applies what became of the operations of `op` on their way to this version; null when that was too much to find out. */
-function applyMoved(storage: Storage, text: TextNode, op: UpdateTextOp, moved: readonly TextOperation[] | null): Verdict {
-  if (moved === null || !isAffordable(moved, text.data))
-    return rejected('The edit is too large to be merged with what came before it');
-  const { data, operations } = editText(text.data, moved);
-  if (isTooLong(data, { before: text.data, operations }))
+/** Applies what became of the operations of `op` on their way to this version. */
+function applyMoved(
+  storage: Storage,
+  text: TextNode,
+  op: UpdateTextOp,
+  { moved, work }: { readonly moved: readonly TextOperation[]; readonly work: TextWork },
+): Verdict {
+  const edited = editTextWithin(text.data, moved, work);
+  if (edited === null) return rejected(TOO_MUCH);
+  const { data, operations } = edited;
+  const before = text.data;
+  if (isStyled(data, { before, operations }) && !work.takeRuns(data.length * RUNS_PER_MEASURE)) return rejected(TOO_MUCH);
+  if (isTooLong(data, { before, operations }))
     return rejected(`A text may not be longer than ${VALUE_CHARACTERS_MAX} characters, with the attributes of its runs`);
   const applied: UpdateTextOp = { ...op, version: text.version + 1, ops: [...operations] };
   const journal: JournaledUpdate = jsonEquals(op.ops, applied.ops) ? applied : { ...applied, sent: op.ops };
@@ -65,14 +82,19 @@ function applyMoved(storage: Storage, text: TextNode, op: UpdateTextOp, moved: r
   return { is: 'applied', op: applied, journal };
 }
 
-/** Attributes are measured when an edit may have added some, its own or those of a run that it cut: most edits are typing within a run. */
-function isTooLong(
-  data: LiveTextData,
-  { before, operations }: { readonly before: LiveTextData; readonly operations: readonly TextOperation[] },
-): boolean {
+interface Edited {
+  readonly before: LiveTextData;
+  readonly operations: readonly TextOperation[];
+}
+
+function isTooLong(data: LiveTextData, edited: Edited): boolean {
   if (textLength(data) > VALUE_CHARACTERS_MAX) return true;
-  const isStyled = data.length > before.length || operations.some((one) => one.type !== 'delete' && one.attributes !== undefined);
-  return isStyled && textCharacters(data) > VALUE_CHARACTERS_MAX;
+  return isStyled(data, edited) && textCharacters(data) > VALUE_CHARACTERS_MAX;
+}
+
+/** Whether an edit may have added attributes, its own or those of a run that it cut: most edits are typing within a run. */
+function isStyled(data: LiveTextData, { before, operations }: Edited): boolean {
+  return data.length > before.length || operations.some((one) => one.type !== 'delete' && one.attributes !== undefined);
 }
 
 /** Applies an update as it was journaled: moved over others already. */
@@ -86,9 +108,4 @@ export function replayUpdateText(storage: Storage, op: JournaledUpdate): void {
 
 function rejected(reason: string): Verdict {
   return { is: 'rejected', reason };
-}
-
-/** Every operation passes the runs before its place, those that earlier ones cut included. */
-function isAffordable(operations: readonly TextOperation[], data: LiveTextData): boolean {
-  return operations.length * (data.length + operations.length) <= PASSED_RUNS_MAX;
 }

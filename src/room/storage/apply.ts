@@ -7,9 +7,10 @@
 import { CRDT, OP, type Op } from '../../protocol/storage-ops.ts';
 import { applyDeleteCrdt, applyDeleteObjectKey, applySetParentKey, applyUpdateObject } from './apply-change.ts';
 import { applyCreate } from './apply-create.ts';
-import { applyUpdateText, replayUpdateText } from './apply-text.ts';
+import { applyUpdateText, replayUpdateText, type Within } from './apply-text.ts';
 import { refusedGrowth } from './object-size.ts';
 import { withoutEchoes } from './text-resend.ts';
+import { TextWork } from './text-work.ts';
 import type { Storage } from './tree.ts';
 import type { RejectedVerdict, Verdict } from './verdict.ts';
 
@@ -45,10 +46,12 @@ export interface Batch {
   readonly applied: Applied;
   /** Those of `applied`, by reason: one that tells of a version is another for each op. */
   readonly rejections: Map<string, Rejection>;
+  /** What is left to their edits of texts. */
+  readonly work: TextWork;
 }
 
 export function newBatch(): Batch {
-  return { applied: nothingApplied(), rejections: new Map() };
+  return { applied: nothingApplied(), rejections: new Map(), work: new TextWork() };
 }
 
 /** Applies what a client sent; `actor` is its connection's number, which tells new ops from those of an earlier connection. */
@@ -68,7 +71,7 @@ export function applyOps(storage: Storage, ops: readonly Op[], { actor }: { read
 /** Applies one op, made in this session or an earlier one, adds who is told what of it to the batch, and returns what became of it. */
 export function applyOp(storage: Storage, op: Op, batch: Batch, session: 'this' | 'earlier' = 'this'): Verdict {
   const { applied } = batch;
-  const verdict = refusedGrowth(storage, op) ?? judge(storage, op, session);
+  const verdict = refusedGrowth(storage, op) ?? judge(storage, op, { session, work: batch.work });
   switch (verdict.is) {
     case 'ignored':
       if (op.opId !== undefined) applied.replies.push({ type: OP.DELETE_CRDT, id: 'ACK', opId: op.opId });
@@ -98,14 +101,15 @@ export function applyOp(storage: Storage, op: Op, batch: Batch, session: 'this' 
 
 /** Comes to the state that `ops`, journaled by `applyOps`, led to before. */
 export function replayOps(storage: Storage, ops: readonly Op[]): void {
+  const within: Within = { session: 'this', work: new TextWork() };
   for (const op of ops) {
     if (op.type === OP.UPDATE_TEXT) replayUpdateText(storage, op);
-    else judge(storage, op, 'this');
+    else judge(storage, op, within);
   }
 }
 
 /** Applies one op, if it has an effect. */
-function judge(storage: Storage, op: Op, session: 'this' | 'earlier'): Verdict {
+function judge(storage: Storage, op: Op, within: Within): Verdict {
   switch (op.type) {
     case OP.CREATE_OBJECT:
     case OP.CREATE_LIST:
@@ -123,7 +127,7 @@ function judge(storage: Storage, op: Op, session: 'this' | 'earlier'): Verdict {
     case OP.DELETE_CRDT:
       return applyDeleteCrdt(storage, op);
     case OP.UPDATE_TEXT:
-      return applyUpdateText(storage, op, session);
+      return applyUpdateText(storage, op, within);
     case OP.UNKNOWN:
       return { is: 'ignored' };
     default:

@@ -1,0 +1,109 @@
+/** What edits of texts cost, those of one message together: counted, and refused before anything changed (reliability 2.f). */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/base/json.ts';
+import type { LiveTextData, TextOperation } from '../../../src/protocol/storage-ops.ts';
+import type { TextNode } from '../../../src/room/storage/nodes.ts';
+import { applyJsonPatch } from '../../../src/room/storage/patch.ts';
+import { editText, editTextWithin, normalText } from '../../../src/room/storage/text.ts';
+import { PAIRS_MAX, PASSED_RUNS_MAX, TextWork } from '../../../src/room/storage/text-work.ts';
+import type { Storage } from '../../../src/room/storage/tree.ts';
+import { aText, textOperations } from './arbitraries.ts';
+import { createText, newIds, send, storageOf, updateText } from './ops.ts';
+
+const insert = (index: number, text: string): TextOperation => ({ type: 'insert', index, text });
+/** So many runs of two characters, no two alike. */
+const runs = (count: number): LiveTextData => Array.from({ length: count }, (_, n) => ['ab', { n }]);
+const keys = (count: number): JsonObject => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, 1]));
+const texts = (...data: LiveTextData[]) =>
+  storageOf(...data.map((one, n) => createText(`1:${n}`, `1:${n}`, 'root', `text${n}`, one)));
+const textOf = (storage: Storage, id = '1:0') => storage.nodes.get(id) as TextNode;
+const TOO_LARGE = 'The edit is too large to be merged with what came before it';
+const reasons = (rejected: readonly { readonly reason: string }[]) => rejected.map(({ reason }) => reason);
+
+describe('what is left to a message', () => {
+  test('[CB4] is taken until less is left; what is refused takes nothing', () => {
+    const work = new TextWork();
+    expect([work.takeRuns(PASSED_RUNS_MAX), work.takeRuns(1), work.takeRuns(0)]).toEqual([true, false, true]);
+    expect([work.takePairs(1), work.takePairs(PAIRS_MAX), work.hasPairs(PAIRS_MAX - 1)]).toEqual([true, false, true]);
+    expect([work.takePairs(PAIRS_MAX - 1), work.hasPairs(1)]).toEqual([true, false]);
+  });
+});
+
+describe('a format', () => {
+  const all = (count: number, attributes: JsonObject): TextOperation => ({
+    type: 'format',
+    index: 0,
+    length: 2 * count,
+    attributes,
+  });
+
+  test('[CB3] of more keys and runs than a message may cost is refused before it is made, whatever became of the text', () => {
+    const storage = texts(runs(6_000));
+    const { data, version } = textOf(storage);
+    const undo: TextOperation = { type: 'delete', index: 0, length: 12_000 }; // the text would not be too long in the end
+    const { rejected, journal } = send(storage, updateText('2:0', '1:0', 0, [all(6_000, keys(10_000)), undo]));
+    expect([reasons(rejected), journal]).toEqual([[TOO_LARGE], []]);
+    expect(textOf(storage)).toMatchObject({ data, version });
+  });
+
+  test('[CB3] of keys that the runs have, and not the operation, costs as much', () => {
+    const heavy: LiveTextData = Array.from({ length: 200 }, (_, n) => ['ab', { ...keys(700), n }]);
+    expect(reasons(send(texts(heavy), updateText('2:0', '1:0', 0, [all(200, { b: 1 })])).rejected)).toEqual([TOO_LARGE]);
+  });
+
+  test('[CB3] of a long text, as one makes it bold, is made', () => {
+    const storage = texts(runs(20_000));
+    expect(send(storage, updateText('2:0', '1:0', 0, [all(20_000, { bold: true })])).rejected).toEqual([]);
+    expect(textOf(storage).data[7]).toEqual(['ab', { n: 7, bold: true }]);
+  });
+});
+
+describe('edits of texts', () => {
+  test('[CB4] of one message have one price together, whichever texts they change; the next message begins anew', () => {
+    const storage = texts(runs(30_000), runs(30_000));
+    const ops = Array.from({ length: 40 }, (_, n) => updateText(`2:${n}`, `1:${n % 2}`, 0, [insert(30_000, 'x')]));
+    const { rejected, journal } = send(storage, ...ops);
+    expect(reasons(rejected)).toEqual([TOO_LARGE]);
+    const applied = journal.length;
+    expect(applied + rejected[0]!.opIds.length).toBe(40);
+    expect(rejected[0]!.opIds).toEqual(ops.slice(applied).map(({ opId }) => opId));
+    expect([applied > 5, applied < 20]).toEqual([true, true]);
+    const { version } = textOf(storage);
+    expect(send(storage, updateText('2:99', '1:0', version, [insert(30_000, 'x')])).rejected).toEqual([]);
+  });
+
+  test('[CB4] of thousands of short texts, one each, are applied in one message', () => {
+    const storage = texts(...Array.from({ length: 2_000 }, (): LiveTextData => [['abc']]));
+    const ops = Array.from({ length: 2_000 }, (_, n) => updateText(`2:${n}`, `1:${n}`, 0, [insert(1, 'x')]));
+    expect(send(storage, ...ops).journal).toHaveLength(2_000);
+  });
+
+  test('[CB4] by one patch have one price together, and the patch is refused whole', () => {
+    const storage = texts([['abc']]);
+    const replace = { op: 'replace', path: '/text0', value: { liveblocksType: 'LiveText', data: runs(2_000) } } as const;
+    const patch = (count: number) =>
+      applyJsonPatch(
+        storage,
+        Array.from({ length: count }, () => replace),
+        newIds(),
+      );
+    expect(() => patch(20)).toThrow(expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST' }));
+    expect(textOf(storage)).toMatchObject({ data: [['abc']], version: 0 });
+    patch(2);
+    expect(textOf(storage).data).toHaveLength(2_000);
+  });
+
+  test('[CB5] leave the normal form, and the same with a price as without', () => {
+    fc.assert(
+      fc.property(aText, textOperations(14), (data, operations) => {
+        const start = normalText(data);
+        const edited = editText(start, operations);
+        expect(edited.data).toEqual(normalText(edited.data));
+        expect(editTextWithin(start, operations, new TextWork())).toEqual(edited);
+        expect(editText(start, edited.operations)).toEqual(edited);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
