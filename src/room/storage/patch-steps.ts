@@ -133,13 +133,15 @@ function move(step: Step, { from, path }: { readonly from: string; readonly path
 }
 
 function moveItem(step: Step, list: ListNode, source: Target): void {
-  const positions = positionsOf(list).toArray();
+  const positions = positionsOf(list);
   const from = existingIndex(step, list, source);
-  const [position] = positions.splice(from, 1);
-  const to = insertionIndex(step, locate(step, step.operation.path), positions.length);
+  const to = insertionIndex(step, locate(step, step.operation.path), list.children.size - 1);
   if (from === to) return;
-  const parentKey = makePosition(positions[to - 1], positions[to]);
-  run(step, [{ type: OP.SET_PARENT_KEY, opId: step.ids.nextOpId(), id: list.children.get(position!)!.id, parentKey }]);
+  /** As if the item were not there: those after it are one place nearer. */
+  const others = (index: number) => positions.at(index < from ? index : index + 1);
+  const parentKey = makePosition(others(to - 1), others(to));
+  const item = list.children.get(positions.at(from)!)!;
+  run(step, [{ type: OP.SET_PARENT_KEY, opId: step.ids.nextOpId(), id: item.id, parentKey }]);
 }
 
 /** A live node equals its simple JSON (supplement 1.5). */

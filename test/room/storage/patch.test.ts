@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Json } from '../../../src/base/json.ts';
 import { CRDT, OP } from '../../../src/protocol/storage-ops.ts';
 import { VALUE_CHARACTERS_MAX } from '../../../src/protocol/storage-values.ts';
@@ -8,6 +8,7 @@ import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
 import { opsFromLson } from '../../../src/room/storage/lson.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { applyJsonPatch, checkPatch, PATCH_OPERATIONS_MAX } from '../../../src/room/storage/patch.ts';
+import { SortedKeys } from '../../../src/room/storage/sorted-keys.ts';
 import { emptyStorage, type Storage } from '../../../src/room/storage/tree.ts';
 import { compactNodes, toJson, toPlainLson } from '../../support/storage-documents.ts';
 import { createRegister, FILE, newIds } from './ops.ts';
@@ -221,6 +222,24 @@ describe('move, copy and test', () => {
     ['/list/2', '/list/1', ['a', { c: 3 }, 'b']],
   ])('[JP4] from %s to %s gives %j', (from, path, list) => {
     expect(patched({ op: 'move', from, path }).list).toEqual(list);
+  });
+
+  test('[CB10] items move as those of an array do, and no move reads the list whole', () => {
+    const places = fc.array(fc.tuple(fc.nat(6), fc.nat(6)), { maxLength: 20 });
+    const whole = vi.spyOn(SortedKeys.prototype, 'toArray');
+    fc.assert(
+      fc.property(places, (moves) => {
+        const items = [0, 1, 2, 3, 4, 5, 6];
+        const storage = furnished();
+        patch(storage, { op: 'add', path: '/moved', value: items });
+        whole.mockClear();
+        patch(storage, ...moves.map(([from, to]) => ({ op: 'move', from: `/moved/${from}`, path: `/moved/${to}` })));
+        expect(whole).not.toHaveBeenCalled();
+        for (const [from, to] of moves) items.splice(to, 0, ...items.splice(from, 1));
+        expect(toJson(storage).moved).toEqual(items);
+      }),
+    );
+    whole.mockRestore();
   });
 
   test('[JP4] elsewhere it goes as a copy; indexes of the target count without it', () => {
