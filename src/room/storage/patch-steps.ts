@@ -6,8 +6,8 @@ import { textDataProblem } from '../../protocol/storage-values.ts';
 import { applyOp } from './apply.ts';
 import { creationOps, type Draft, draftOf, plainDraft } from './draft.ts';
 import { jsonEquals } from './json-equals.ts';
-import { jsonOf } from './lson.ts';
 import { readValue, TEXT_FORM, textOf } from './lson-reader.ts';
+import { nodeEquals } from './node-equals.ts';
 import { type ListNode, positionsOf, type StorageNode, type TextNode } from './nodes.ts';
 import {
   existing,
@@ -147,7 +147,8 @@ function moveItem(step: Step, list: ListNode, source: Target): void {
 /** A live node equals its simple JSON (supplement 1.5). */
 function test(step: Step, target: Target, value: Json): void {
   const found = existing(step, target);
-  if (!jsonEquals('node' in found ? jsonOf(found.node) : found.plain, value)) refuse(step, 'the value there is another one');
+  const isEqual = 'node' in found ? nodeEquals(found.node, value) : jsonEquals(found.plain, value);
+  if (!isEqual) refuse(step, 'the value there is another one');
 }
 
 function parentOf(pointer: string): string {
