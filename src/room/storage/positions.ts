@@ -35,7 +35,7 @@ function incremented(lo: string, viewport: number): string | null {
   let at = viewport - 1;
   while (at >= 0 && digitOr(lo, at, 0) === LAST) at -= 1;
   if (at < 0) return null;
-  return lo.slice(0, at).padEnd(at, ' ') + digitChar(digitOr(lo, at, 0) + 1);
+  return digitsOf(lo, at) + digitChar(digitOr(lo, at, 0) + 1);
 }
 
 function before(hi: string): string {
@@ -47,16 +47,20 @@ function before(hi: string): string {
 }
 
 function between(lo: string, hi: string): string {
-  let result = '';
-  let top = hi;
-  for (let at = 0; ; at += 1) {
-    const low = digitOr(lo, at, 0);
-    const high = digitOr(top, at, LAST);
-    if (high - low > 1) return result + digitChar((low + high) >> 1);
-    result += digitChar(low);
-    // One apart: whatever follows is below `hi` already, so only `lo` bounds the rest.
-    if (high - low === 1) top = '';
-  }
+  let at = 0;
+  while (digitOr(lo, at, 0) === digitOr(hi, at, LAST)) at += 1;
+  const low = digitOr(lo, at, 0);
+  const high = digitOr(hi, at, LAST);
+  if (high - low > 1) return digitsOf(lo, at) + digitChar((low + high) >> 1);
+  // One apart: whatever follows is below `hi` already, so only `lo` bounds the rest.
+  at += 1;
+  while (digitOr(lo, at, 0) >= LAST - 1) at += 1;
+  return digitsOf(lo, at) + digitChar((digitOr(lo, at, 0) + LAST) >> 1);
+}
+
+/** The first `count` digits; zeros follow those that are written. */
+function digitsOf(position: string, count: number): string {
+  return position.slice(0, count).padEnd(count, ' ');
 }
 
 function digitAt(position: string, at: number): number {

@@ -49,6 +49,19 @@ describe('a position between neighbours', () => {
     );
   });
 
+  test('[CB14] is the one the SDK takes, however long the beginning that its neighbours share', () => {
+    fc.assert(
+      fc.property(aPosition, fc.nat(200), aPosition, aPosition, (shared, times, one, other) => {
+        fc.pre(one !== other);
+        const [lo, hi] = [one, other].sort().map((end) => shared.repeat(times) + end) as [string, string];
+        expect(makePosition(lo, hi)).toBe(makePositionOfSdk(lo, hi));
+        expect(makePosition(one, `${one}${' '.repeat(times)}${other}`)).toBe(
+          makePositionOfSdk(one, `${one}${' '.repeat(times)}${other}`),
+        );
+      }),
+    );
+  });
+
   test('[ST1] 8,900 pushes stay in order and within two characters', () => {
     let last: string | undefined;
     for (let pushes = 0; pushes < 8_900; pushes += 1) {
