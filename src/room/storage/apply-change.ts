@@ -6,18 +6,19 @@ import {
   type SetParentKeyOp,
   type UpdateObjectOp,
 } from '../../protocol/storage-ops.ts';
-import { positionsOf } from './nodes.ts';
-import { asPos, makePosition } from './positions.ts';
+import { placeIn } from './list-places.ts';
+import { asPos } from './positions.ts';
+import type { Surplus } from './surplus.ts';
 import { moveNode, removeChildAt, removeSubtree, type Storage, setPlain } from './tree.ts';
 import { type Verdict, withKey } from './verdict.ts';
 
 /** Moves a list item; onto a taken position means right after whoever holds it. */
-export function applySetParentKey(storage: Storage, op: SetParentKeyOp): Verdict {
+export function applySetParentKey(storage: Storage, op: SetParentKeyOp, surplus: Surplus | null): Verdict {
   const node = storage.nodes.get(op.id);
   if (node?.parent?.type !== CRDT.LIST) return { is: 'ignored' };
-  const wanted = asPos(op.parentKey);
-  if (wanted === node.key) return { is: 'applied', op: withKey(op, wanted) };
-  const key = node.parent.children.has(wanted) ? makePosition(wanted, positionsOf(node.parent).after(wanted)) : wanted;
+  if (asPos(op.parentKey) === node.key) return { is: 'applied', op: withKey(op, node.key) };
+  const key = placeIn(node.parent, op, surplus);
+  if (typeof key !== 'string') return key;
   moveNode(storage, node, key);
   return { is: 'applied', op: withKey(op, key) };
 }

@@ -1,20 +1,25 @@
 /** The rules of creating nodes (protocol §5.5, 6.2): last writer wins at a key, everybody finds a place in a list, nothing is made twice. */
 import { CRDT, type CreateOp, OP, type Op } from '../../protocol/storage-ops.ts';
-import { type Content, isParent, type ListNode, NODE_DEPTH_MAX, positionsOf, type StorageNode } from './nodes.ts';
-import { asPos, makePosition } from './positions.ts';
+import { textCharacters } from '../../protocol/storage-values.ts';
+import { placeIn } from './list-places.ts';
+import { type Content, isParent, type ListNode, NODE_DEPTH_MAX, type StorageNode } from './nodes.ts';
+import { addSurplus, refusedSurplus, type Surplus } from './surplus.ts';
 import { insertNode, removeChildAt, removeSubtree, type Storage, setPlain } from './tree.ts';
 import { type Verdict, withKey } from './verdict.ts';
 
-export function applyCreate(storage: Storage, op: CreateOp): Verdict {
+export function applyCreate(storage: Storage, op: CreateOp, surplus: Surplus | null): Verdict {
   const existing = storage.nodes.get(op.id);
-  if (existing !== undefined) return acknowledgeAgain(existing, op);
+  if (existing !== undefined) return acknowledgeAgain(existing, op, surplus);
   const parent = storage.nodes.get(op.parentId);
   if (parent === undefined || !isParent(parent)) return { is: 'ignored' };
   if (parent.depth >= NODE_DEPTH_MAX)
     return { is: 'rejected', reason: `Storage may not be nested deeper than ${NODE_DEPTH_MAX}` };
 
   const revives = storage.deletedIds.has(op.id);
-  const { key, fixes } = parent.type === CRDT.LIST ? placeInList(storage, parent, op) : { key: op.parentKey, fixes: [] };
+  const key = parent.type === CRDT.LIST ? placeIn(parent, op, surplus) : op.parentKey;
+  if (typeof key !== 'string') return key;
+  const fixes =
+    parent.type === CRDT.LIST && op.intent === 'set' ? clearForSet(storage, parent, { key, deletedId: op.deletedId }) : [];
   removeChildAt(storage, parent, key);
   if (parent.type === CRDT.OBJECT) setPlain(storage, parent, key, undefined);
   insertNode(storage, { id: op.id, parent, key }, contentOfCreate(op));
@@ -22,30 +27,24 @@ export function applyCreate(storage: Storage, op: CreateOp): Verdict {
 }
 
 /** A resent op: its sender learns where the node is now; the deletion it asked for is not done again. */
-function acknowledgeAgain(node: StorageNode, op: CreateOp): Verdict {
+function acknowledgeAgain(node: StorageNode, op: CreateOp, surplus: Surplus | null): Verdict {
   if (node.type !== contentOfCreate(op).type || node.parent?.id !== op.parentId) return { is: 'ignored' };
+  if (surplus !== null && tellsMore(node, op)) {
+    const refusal = refusedSurplus(surplus);
+    if (refusal !== null) return refusal;
+    addSurplus(surplus, charactersBeyond(node, op));
+  }
   const { intent, deletedId, ...echo } = withKey(op, node.key);
   return { is: 'known', op: (node.type === CRDT.TEXT ? { ...echo, data: node.data, version: node.version } : echo) as Op };
 }
 
-interface ListPlace {
-  readonly key: string;
-  readonly fixes: readonly Op[];
+/** Whether its sender is told what it did not say. */
+function tellsMore(node: StorageNode, op: CreateOp): boolean {
+  return node.type === CRDT.TEXT || node.key.length > op.parentKey.length;
 }
 
-/** Where in the list the new item goes. */
-function placeInList(storage: Storage, list: ListNode, op: CreateOp): ListPlace {
-  const key = asPos(op.parentKey);
-  switch (op.intent) {
-    case 'set':
-      return { key, fixes: clearForSet(storage, list, { key, deletedId: op.deletedId }) };
-    case 'push': {
-      const last = positionsOf(list).last();
-      return { key: last !== undefined && key <= last ? makePosition(last) : key, fixes: [] };
-    }
-    default:
-      return { key: list.children.has(key) ? makePosition(key, positionsOf(list).after(key)) : key, fixes: [] };
-  }
+function charactersBeyond(node: StorageNode, op: CreateOp): number {
+  return node.key.length - op.parentKey.length + (node.type === CRDT.TEXT ? textCharacters(node.data) : 0);
 }
 
 /**

@@ -9,6 +9,7 @@ import { applyDeleteCrdt, applyDeleteObjectKey, applySetParentKey, applyUpdateOb
 import { applyCreate } from './apply-create.ts';
 import { applyUpdateText, replayUpdateText, type Within } from './apply-text.ts';
 import { refusedGrowth } from './object-size.ts';
+import type { Surplus } from './surplus.ts';
 import { withoutEchoes } from './text-resend.ts';
 import { TextWork } from './text-work.ts';
 import type { Storage } from './tree.ts';
@@ -46,12 +47,13 @@ export interface Batch {
   readonly applied: Applied;
   /** Those of `applied`, by reason: one that tells of a version is another for each op. */
   readonly rejections: Map<string, Rejection>;
+  readonly surplus: Surplus;
   /** What is left to their edits of texts. */
   readonly work: TextWork;
 }
 
 export function newBatch(): Batch {
-  return { applied: nothingApplied(), rejections: new Map(), work: new TextWork() };
+  return { applied: nothingApplied(), rejections: new Map(), surplus: { characters: 0 }, work: new TextWork() };
 }
 
 /** Applies what a client sent; `actor` is its connection's number, which tells new ops from those of an earlier connection. */
@@ -71,7 +73,8 @@ export function applyOps(storage: Storage, ops: readonly Op[], { actor }: { read
 /** Applies one op, made in this session or an earlier one, adds who is told what of it to the batch, and returns what became of it. */
 export function applyOp(storage: Storage, op: Op, batch: Batch, session: 'this' | 'earlier' = 'this'): Verdict {
   const { applied } = batch;
-  const verdict = refusedGrowth(storage, op) ?? judge(storage, op, { session, work: batch.work });
+  const { surplus, work } = batch;
+  const verdict = refusedGrowth(storage, op) ?? judge(storage, op, { session, surplus, work });
   switch (verdict.is) {
     case 'ignored':
       if (op.opId !== undefined) applied.replies.push({ type: OP.DELETE_CRDT, id: 'ACK', opId: op.opId });
@@ -101,15 +104,20 @@ export function applyOp(storage: Storage, op: Op, batch: Batch, session: 'this' 
 
 /** Comes to the state that `ops`, journaled by `applyOps`, led to before. */
 export function replayOps(storage: Storage, ops: readonly Op[]): void {
-  const within: Within = { session: 'this', work: new TextWork() };
+  const within: Circumstances = { session: 'this', surplus: null, work: new TextWork() };
   for (const op of ops) {
     if (op.type === OP.UPDATE_TEXT) replayUpdateText(storage, op);
     else judge(storage, op, within);
   }
 }
 
+interface Circumstances extends Within {
+  /** Null when the journal is replayed: what was once stored stays readable under any limit. */
+  readonly surplus: Surplus | null;
+}
+
 /** Applies one op, if it has an effect. */
-function judge(storage: Storage, op: Op, within: Within): Verdict {
+function judge(storage: Storage, op: Op, within: Circumstances): Verdict {
   switch (op.type) {
     case OP.CREATE_OBJECT:
     case OP.CREATE_LIST:
@@ -117,9 +125,9 @@ function judge(storage: Storage, op: Op, within: Within): Verdict {
     case OP.CREATE_REGISTER:
     case OP.CREATE_TEXT:
     case OP.CREATE_FILE:
-      return applyCreate(storage, op);
+      return applyCreate(storage, op, within.surplus);
     case OP.SET_PARENT_KEY:
-      return applySetParentKey(storage, op);
+      return applySetParentKey(storage, op, within.surplus);
     case OP.UPDATE_OBJECT:
       return applyUpdateObject(storage, op);
     case OP.DELETE_OBJECT_KEY:

@@ -5,6 +5,7 @@ import { CRDT, OP } from '../../../src/protocol/storage-ops.ts';
 import { VALUE_CHARACTERS_MAX } from '../../../src/protocol/storage-values.ts';
 import { applyOps, replayOps } from '../../../src/room/storage/apply.ts';
 import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
+import { POSITION_LENGTH_MAX } from '../../../src/room/storage/list-places.ts';
 import { opsFromLson } from '../../../src/room/storage/lson.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { applyJsonPatch, checkPatch, PATCH_OPERATIONS_MAX } from '../../../src/room/storage/patch.ts';
@@ -398,15 +399,26 @@ describe('a patch that cannot be applied', () => {
     );
   });
 
-  test.each(['/list/-', '/list/0'])('[JP8] so do places in a list, which grow out of those beside them: %s', (path) => {
-    const storage = furnished();
-    const place = path.endsWith('-') ? '~'.repeat(VALUE_CHARACTERS_MAX - 100) : ` ${' '.repeat(VALUE_CHARACTERS_MAX - 100)}!`;
-    applyOps(storage, [createRegister('1:0', '1:0', idOf(storage, 'list')!, place, 'long')], { actor: 1 });
-    const op = path.endsWith('-') ? 'add' : 'replace';
-    const many = Array.from({ length: 40 }, (_, value) => ({ op, path, value }));
+  test('[JP8] so do places in a list, where an older journal has longer ones than are taken today', () => {
+    const storage = withLongPlace(` ${' '.repeat(VALUE_CHARACTERS_MAX - 100)}!`);
+    const many = Array.from({ length: 40 }, (_, value) => ({ op: 'replace', path: '/list/0', value }));
     expect(() => patch(storage, ...many)).toThrow('the patch writes more than 33554432 characters');
     expect((toJson(storage).list as Json[]).filter((item) => typeof item === 'number')).toEqual([]);
   });
+
+  test('[CB12] no place in a list may be longer than those of clients', () => {
+    const storage = withLongPlace('~'.repeat(POSITION_LENGTH_MAX));
+    const push = { op: 'add', path: '/list/-', value: 1 };
+    expect(() => patch(storage, push)).toThrow(`A position in a list may not be longer than ${POSITION_LENGTH_MAX} characters`);
+    patch(storage, { op: 'replace', path: '/list/3', value: 'new' });
+    expect(toJson(storage).list).toEqual(['a', 'b', { c: 3 }, 'new']);
+  });
+
+  function withLongPlace(place: string): Storage {
+    const storage = furnished();
+    replayOps(storage, [createRegister('1:0', '1:0', idOf(storage, 'list')!, place, 'long')]);
+    return storage;
+  }
 });
 
 describe('what is no patch at all', () => {
