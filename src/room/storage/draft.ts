@@ -3,7 +3,7 @@
  */
 import type { Json } from '../../base/json.ts';
 import { CRDT, type CreateOp, type FileData, type LiveTextData, OP } from '../../protocol/storage-ops.ts';
-import { itemsOf, type StorageNode } from './nodes.ts';
+import { isParent, itemsOf, type StorageNode } from './nodes.ts';
 import { plainEntries } from './plain-values.ts';
 import { makePosition } from './positions.ts';
 
@@ -51,6 +51,20 @@ export function draftOf(node: StorageNode): Draft {
     default:
       return node satisfies never;
   }
+}
+
+/** How many ops make a copy of a node; counts no further than one more than `max`. A register under an object is copied as a plain value of it. */
+export function copyOps(top: StorageNode, max: number): number {
+  const found = [top];
+  for (let at = 0; at < found.length && found.length <= max; at += 1) {
+    const node = found[at]!;
+    if (!isParent(node)) continue;
+    for (const child of node.children.values()) {
+      if (node.type !== CRDT.OBJECT || child.type !== CRDT.REGISTER) found.push(child);
+      if (found.length > max) break;
+    }
+  }
+  return found.length;
 }
 
 export function plainDraft(data: Json): Draft {

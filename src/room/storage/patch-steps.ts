@@ -4,7 +4,7 @@ import { isJsonObject, type Json } from '../../base/json.ts';
 import { CRDT, type LiveTextData, OP, type Op, type TextOperation } from '../../protocol/storage-ops.ts';
 import { textDataProblem } from '../../protocol/storage-values.ts';
 import { applyOp } from './apply.ts';
-import { creationOps, type Draft, draftOf, plainDraft } from './draft.ts';
+import { copyOps, creationOps, type Draft, draftOf, plainDraft } from './draft.ts';
 import { jsonEquals } from './json-equals.ts';
 import { readValue, TEXT_FORM, textOf } from './lson-reader.ts';
 import { nodeEquals } from './node-equals.ts';
@@ -41,7 +41,7 @@ export function applyStep(step: Step): void {
       move(step, operation);
       break;
     case 'copy':
-      add(step, locate(step, operation.path), draftAt(existing(step, locate(step, operation.from))));
+      add(step, locate(step, operation.path), copyOf(step, existing(step, locate(step, operation.from))));
       break;
     case 'test':
       test(step, locate(step, operation.path), operation.value);
@@ -125,7 +125,7 @@ function move(step: Step, { from, path }: { readonly from: string; readonly path
   if (source.parent.type === CRDT.LIST && parentOf(from) === parentOf(path)) {
     moveItem(step, source.parent, source);
   } else {
-    const draft = draftAt(found);
+    const draft = copyOf(step, found);
     remove(step, source);
     // Located only now: removing an item moves those after it (RFC 6902, 4.4).
     add(step, locate(step, path), draft);
@@ -155,8 +155,12 @@ function parentOf(pointer: string): string {
   return pointer.slice(0, pointer.lastIndexOf('/'));
 }
 
-function draftAt(found: Found): Draft {
-  return 'node' in found ? draftOf(found.node) : plainDraft(found.plain);
+/** Counted first: a copy of all there is would be made for seconds, only to be refused. */
+function copyOf(step: Step, found: Found): Draft {
+  if (!('node' in found)) return plainDraft(found.plain);
+  const left = PATCH_CHANGES_MAX - step.spent.changes;
+  if (copyOps(found.node, left) > left) refuse(step, TOO_MANY_CHANGES);
+  return draftOf(found.node);
 }
 
 function readDraft(step: Step, value: Json): Draft {
@@ -171,10 +175,12 @@ function run(step: Step, ops: readonly Op[]): void {
   }
 }
 
+const TOO_MANY_CHANGES = `the patch makes more than ${PATCH_CHANGES_MAX} changes`;
+
 function spend(step: Step, op: Op): void {
   step.spent.changes += 1;
   step.spent.characters += beyondBody(step, op);
-  if (step.spent.changes > PATCH_CHANGES_MAX) refuse(step, `the patch makes more than ${PATCH_CHANGES_MAX} changes`);
+  if (step.spent.changes > PATCH_CHANGES_MAX) refuse(step, TOO_MANY_CHANGES);
   if (step.spent.characters > PATCH_CHARACTERS_MAX) refuse(step, `the patch writes more than ${PATCH_CHARACTERS_MAX} characters`);
 }
 

@@ -9,6 +9,7 @@ import { POSITION_LENGTH_MAX } from '../../../src/room/storage/list-places.ts';
 import { opsFromLson } from '../../../src/room/storage/lson.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { applyJsonPatch, checkPatch, PATCH_OPERATIONS_MAX } from '../../../src/room/storage/patch.ts';
+import { PATCH_CHANGES_MAX } from '../../../src/room/storage/patch-places.ts';
 import { SortedKeys } from '../../../src/room/storage/sorted-keys.ts';
 import { emptyStorage, type Storage } from '../../../src/room/storage/tree.ts';
 import { compactNodes, toJson, toPlainLson } from '../../support/storage-documents.ts';
@@ -397,6 +398,23 @@ describe('a patch that cannot be applied', () => {
     expect(refused({ op: 'add', path: '/list/0', value: long }, ...many)).toEqual(
       semantic(17, 'copy', '/list/-', 'the patch writes more than 33554432 characters'),
     );
+  });
+
+  test('[CB16] a copy or move of more than may be changed is refused before any of it is made', () => {
+    const storage = emptyStorage();
+    const items = Array.from({ length: PATCH_CHANGES_MAX }, () => 0);
+    applyOps(storage, opsFromLson(node('LiveObject', { list: node('LiveList', items) }), newIds(800)), { actor: 800 });
+    const ids = newIds();
+    for (const op of ['copy', 'move'])
+      expect(() => applyJsonPatch(storage, checkPatch([{ op, from: '/list', path: '/other' }]), ids)).toThrow(
+        `the patch makes more than ${PATCH_CHANGES_MAX} changes`,
+      );
+    expect(ids.nextNodeId()).toBe('900:0');
+    expect(ids.nextOpId()).toBe('900:0');
+    // The list and one less are as many changes as a patch may make.
+    patch(storage, { op: 'remove', path: '/list/0' });
+    patch(storage, { op: 'copy', from: '/list', path: '/other' });
+    expect(toJson(storage).other).toHaveLength(PATCH_CHANGES_MAX - 1);
   });
 
   test('[JP8] so do places in a list, where an older journal has longer ones than are taken today', () => {
