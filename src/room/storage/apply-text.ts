@@ -41,7 +41,7 @@ export function applyUpdateText(storage: Storage, op: UpdateTextOp, { session, w
   const typedOver = Math.min(op.baseVersion, told);
   const outline = op.opId === undefined ? undefined : storage.textOpIds.noteOf(op.opId);
   if (op.opId !== undefined && (outline !== undefined || history.opIds.has(op.opId))) {
-    const behind = operationsBehind(op, text, { typedOver, outline: outline ?? 0 });
+    const behind = operationsBehind(op, text, { typedOver, outline: outline ?? 0, work });
     if (behind.length === 0) return { is: 'known', op: ack };
     // If the first answer was only late, the client takes no second one under this op id: it hears of the rest as others do.
     const verdict = applyMoved(storage, text, op, { moved: behind, work });
@@ -49,15 +49,17 @@ export function applyUpdateText(storage: Storage, op: UpdateTextOp, { session, w
   }
   const between = updatesSince(history, op.baseVersion, version);
   if (between === null) return rejected(`The text is at version ${version}; ${op.baseVersion} is too old, or not yet reached`);
-  const moved = movedOver(op.ops, latestSince(history, typedOver, version)) ?? movedOver(op.ops, between);
+  const moved = movedOver(op.ops, latestSince(history, typedOver, version), work) ?? movedOver(op.ops, between, work);
   return moved === null ? rejected(TOO_MUCH) : applyMoved(storage, text, op, { moved, work });
 }
 
-function movedOver(operations: readonly TextOperation[], updates: readonly AppliedUpdate[]): readonly TextOperation[] | null {
-  return transformOverAll(
-    operations,
-    updates.map((update) => update.operations),
-  );
+function movedOver(
+  operations: readonly TextOperation[],
+  updates: readonly AppliedUpdate[],
+  work: TextWork,
+): readonly TextOperation[] | null {
+  const between = updates.map((update) => update.operations);
+  return transformOverAll(operations, between, work);
 }
 
 /** Applies what became of the operations of `op` on their way to this version. */

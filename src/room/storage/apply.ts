@@ -61,7 +61,7 @@ export function applyOps(storage: Storage, ops: readonly Op[], { actor }: { read
   const batch = newBatch();
   const { applied } = batch;
   const prefix = `${actor}:`;
-  for (const op of withoutEchoes(storage.nodes, ops)) {
+  for (const op of withoutEchoes(storage.nodes, ops, batch.work)) {
     const isReplay = op.opId?.startsWith(prefix) === false;
     const verdict = applyOp(storage, op, batch, isReplay ? 'earlier' : 'this');
     if (isReplay && op.type !== OP.UPDATE_TEXT) applied.needsRepair = true;

@@ -10,82 +10,132 @@ import { jsonEquals } from './json-equals.ts';
 import type { StorageNode, TextNode } from './nodes.ts';
 import { type AppliedUpdate, latestSince, updateOf, updatesSince } from './text-history.ts';
 import { lengthOf, type Outline, outlineOf } from './text-outline.ts';
-import { PAIRS_MAX, transform, transformOverAll } from './text-transform.ts';
+import { transformOverAll, transformWithin } from './text-transform.ts';
+import type { TextWork } from './text-work.ts';
 
 type Operations = readonly TextOperation[];
 
 /** The last update under an op id, and the version it made. */
 type Known = NonNullable<ReturnType<typeof updateOf>>;
 
+/** What an edit began with, in a form that can be looked for. */
+interface Part {
+  readonly operations: Operations;
+  /** What comparing one of its operations costs at most, in pairs. */
+  readonly price: number;
+}
+
+/** Characters of JSON that are compared while a pair meets. */
+const CHARACTERS_PER_PAIR = 100;
+
 export interface Sender {
   /** The version that the client had heard of, at most, when it typed what it sends. */
   readonly typedOver: number;
   /** Of the edit that was applied already. */
   readonly outline: Outline;
+  /** What is left to its message. */
+  readonly work: TextWork;
 }
 
 /** The operations behind the known edit, moved to the text as it is now; none when there are none. */
-export function operationsBehind(op: UpdateTextOp, text: TextNode, { typedOver, outline }: Sender): Operations {
+export function operationsBehind(op: UpdateTextOp, text: TextNode, { typedOver, outline, work }: Sender): Operations {
   const known = op.opId === undefined ? null : updateOf(text.history, op.opId, text.version);
-  const exact = known === null ? null : behindForm(op, text, known);
+  const exact = known === null ? null : behindForm(op, text, { known, work });
   if (exact !== null) return exact;
   const rest = op.ops.slice(lengthOf(known === null ? outline : outlineOf(sentOf(known.update)), op.ops));
   if (known === null && outline === 0) return [];
   // Its client read the text at the version that it based the edit on, and has typed the rest since.
   const unheard = latestSince(text.history, Math.max(typedOver, known?.update.baseVersion ?? 0), text.version);
   const others = unheard.filter(({ opId }) => opId !== op.opId).map(({ operations }) => operations);
-  return transformOverAll(rest, others) ?? rest; // better a little off its place than lost
+  return transformOverAll(rest, others, work) ?? rest; // better a little off its place than lost
 }
 
 function sentOf({ sent, operations }: AppliedUpdate): Operations {
   return sent ?? operations;
 }
 
-/** What stands behind the edit as its client knew it while it heard of one update after the other; null when the op begins with nothing of that. */
-function behindForm(op: UpdateTextOp, { history, version }: TextNode, known: Known): Operations | null {
-  const sent = sentOf(known.update);
+/** An edit that is known, and what is left to the message that brings it again. */
+interface Resent {
+  readonly known: Known;
+  readonly work: TextWork;
+}
+
+/**
+ * What stands behind the edit as its client knew it while it heard of one update after the other; null when the op begins with nothing of that, or
+ * it is too much to find out.
+ */
+function behindForm(op: UpdateTextOp, { history, version }: TextNode, { known, work }: Resent): Operations | null {
+  const sent = partOf(sentOf(known.update), work);
   const { baseVersion } = known.update;
   const all = updatesSince(history, baseVersion, version);
   const count = all?.reduce((sum, { operations }) => sum + operations.length, 0) ?? 0;
-  if (all === null || count * (op.ops.length + sent.length) > PAIRS_MAX) return null;
+  if (sent === null || all === null || !work.hasPairs(count * (op.ops.length + sent.operations.length))) return null;
   const before = all.slice(0, known.version - 1 - baseVersion);
-  const rest = behindAny(op, formsOf(sent, before), before);
-  const after = all.slice(before.length + 1);
-  return rest === null ? null : after.reduce<Operations>((moved, { operations }) => transform(moved, operations, 'after'), rest);
+  const forms = formsOf(sent, before, work);
+  let rest = forms === null ? null : behindAny(op, forms, { before, work });
+  for (const { operations } of all.slice(before.length + 1))
+    rest = rest === null ? null : transformWithin(rest, operations, { order: 'after', work });
+  return rest;
 }
 
 /** The edit as it was sent, and as its client knew it after each of the updates that came before it here. */
-function formsOf(sent: Operations, before: readonly AppliedUpdate[]): Operations[] {
-  const forms = [sent];
-  for (const { operations } of before) forms.push(transform(forms.at(-1)!, operations, 'after'));
+function formsOf({ operations: sent, price }: Part, before: readonly AppliedUpdate[], work: TextWork): Part[] | null {
+  const forms = [{ operations: sent, price }];
+  for (const { operations } of before) {
+    const next = transformWithin(forms.at(-1)!.operations, operations, { order: 'after', work });
+    if (next === null) return null;
+    forms.push({ operations: next, price });
+  }
   return forms;
 }
 
 /** What stands behind the form that the op begins with, moved over the updates which the client had not heard of. */
 function behindAny(
   { opId, ops }: UpdateTextOp,
-  forms: readonly Operations[],
-  before: readonly AppliedUpdate[],
+  forms: readonly Part[],
+  { before, work }: { readonly before: readonly AppliedUpdate[]; readonly work: TextWork },
 ): Operations | null {
   let heard = -1;
   // The longest, for a form of which others left nothing begins everything; of equals the last, for most clients missed no more than the answer.
-  for (const [index, form] of forms.entries())
-    if (beginsWith(ops, form) && form.length >= (forms[heard]?.length ?? 0)) heard = index;
+  for (const [index, form] of forms.entries()) {
+    const isSame = index > 0 && form.operations === forms[index - 1]!.operations; // an update of which nothing was left
+    const begins = isSame ? heard === index - 1 : standsAt(ops, 0, { part: form, work });
+    if (begins === null) return null;
+    if (begins && form.operations.length >= (forms[heard]?.operations.length ?? 0)) heard = index;
+  }
   if (heard < 0) return null;
-  let rest = ops.slice(forms[heard]!.length);
+  let rest: Operations | null = ops.slice(forms[heard]!.operations.length);
   for (let index = heard; index < before.length; index += 1) {
     if (before[index]!.opId === opId) continue; // a part of the edit itself
-    rest = [...transform(rest, transform(before[index]!.operations, forms[index]!, 'before'), 'after')];
+    const other = transformWithin(before[index]!.operations, forms[index]!.operations, { order: 'before', work });
+    rest = other === null || rest === null ? null : transformWithin(rest, other, { order: 'after', work });
   }
   return rest;
 }
 
-function beginsWith(ops: Operations, form: Operations): boolean {
-  return form.length <= ops.length && isSame(ops.slice(0, form.length), form);
+/** Null when too little work is left to look at it. */
+function partOf(operations: Operations, work: TextWork): Part | null {
+  let longest = 0;
+  for (const operation of operations) {
+    const { length } = JSON.stringify(operation);
+    if (!work.takePairs(length / CHARACTERS_PER_PAIR)) return null;
+    longest = Math.max(longest, length);
+  }
+  return { operations, price: Math.max(1, longest / CHARACTERS_PER_PAIR) };
 }
 
-function isSame(left: Operations, right: Operations): boolean {
-  return jsonEquals(left as unknown as Json, right as unknown as Json);
+/** Whether the part stands in `operations` at that place; null when it is too much to find out. */
+function standsAt(
+  operations: Operations,
+  at: number,
+  { part, work }: { readonly part: Part; readonly work: TextWork },
+): boolean | null {
+  if (at + part.operations.length > operations.length) return false;
+  for (const [index, one] of part.operations.entries()) {
+    if (!work.takePairs(part.price)) return null;
+    if (!jsonEquals(operations[at + index] as unknown as Json, one as unknown as Json)) return false;
+  }
+  return true;
 }
 
 /**
@@ -94,25 +144,30 @@ function isSame(left: Operations, right: Operations): boolean {
  * An SDK client that sends an edit again while the first copy still waits in its buffer forgets the answer when the buffer leaves. At the next
  * snapshot it then takes that edit for one more among those it typed later in that text, and sends it empty before them.
  */
-export function withoutEchoes(nodes: ReadonlyMap<string, StorageNode>, ops: readonly Op[]): readonly Op[] {
+export function withoutEchoes(nodes: ReadonlyMap<string, StorageNode>, ops: readonly Op[], work: TextWork): readonly Op[] {
   if (!ops.some((op) => op.type === OP.UPDATE_TEXT && op.ops.length === 0)) return ops;
-  const echoes = new Map<StorageNode, Operations>();
+  const echoes = new Map<StorageNode, Part>();
   return ops.map((op) => {
     const text = op.type === OP.UPDATE_TEXT ? nodes.get(op.id) : undefined;
     if (op.type !== OP.UPDATE_TEXT || text?.type !== CRDT.TEXT) return op;
     if (op.ops.length === 0) {
       const known = op.opId === undefined ? null : updateOf(text.history, op.opId, text.version);
-      if (known !== null) echoes.set(text, sentOf(known.update));
+      const echo = known === null ? null : partOf(sentOf(known.update), work);
+      if (echo !== null) echoes.set(text, echo);
       return op;
     }
     const echo = echoes.get(text);
-    return echo === undefined ? op : { ...op, ops: withoutLast(op.ops, echo) };
+    return echo === undefined ? op : { ...op, ops: withoutLast(op.ops, echo, work) };
   });
 }
 
-function withoutLast(operations: Operations, part: Operations): TextOperation[] {
-  for (let at = operations.length - part.length; at > 0; at -= 1)
-    if (isSame(operations.slice(at, at + part.length), part))
-      return [...operations.slice(0, at), ...operations.slice(at + part.length)];
-  return [...operations];
+/** The operations as they are where the part is not among them, or is too much to look for. */
+function withoutLast(operations: Operations, part: Part, work: TextWork): Operations {
+  const { length } = part.operations;
+  for (let at = operations.length - length; at > 0; at -= 1) {
+    const stands = standsAt(operations, at, { part, work });
+    if (stands === null) break;
+    if (stands) return [...operations.slice(0, at), ...operations.slice(at + length)];
+  }
+  return operations;
 }

@@ -5,6 +5,7 @@
  */
 import type { JsonObject } from '../../base/json.ts';
 import type { TextOperation } from '../../protocol/storage-ops.ts';
+import type { TextWork } from './text-work.ts';
 
 /** Where the transformed operations stand to the others in the history that results. */
 export type Order = 'before' | 'after';
@@ -14,48 +15,73 @@ type Range = Extract<TextOperation, { type: 'delete' | 'format' }>;
 type Format = Extract<TextOperation, { type: 'format' }>;
 type Operations = readonly TextOperation[];
 
-/** Most pairs of operations that meet in one transformation; some 0.2 s. */
-export const PAIRS_MAX = 500_000;
-
 /** `operations` as they read once `others`, made from the same text, have been applied. */
 export function transform(operations: Operations, others: Operations, order: Order): Operations {
-  return cross(operations, others, order)[0];
+  return cross(operations, others, { order, work: null })![0];
+}
+
+/** The same, each pair that meets paid for; null when too little work is left. */
+export function transformWithin(
+  operations: Operations,
+  others: Operations,
+  within: { readonly order: Order; readonly work: TextWork },
+): Operations | null {
+  return cross(operations, others, within)?.[0] ?? null;
 }
 
 /** `operations` as they read once all of `between` have been applied, one after the other; null when that is too much to find out. */
-export function transformOverAll(operations: Operations, between: readonly Operations[]): Operations | null {
+export function transformOverAll(operations: Operations, between: readonly Operations[], work: TextWork): Operations | null {
   let moved = operations;
   let ahead = between.reduce((count, others) => count + others.length, 0);
-  let pairs = 0;
   for (const others of between) {
     // Asked anew each time, because ranges split where text was inserted.
-    if (pairs + moved.length * ahead > PAIRS_MAX) return null;
-    pairs += moved.length * others.length;
+    if (!work.hasPairs(moved.length * ahead)) return null;
     ahead -= others.length;
-    moved = transform(moved, others, 'after');
+    const next = transformWithin(moved, others, { order: 'after', work });
+    if (next === null) return null;
+    moved = next;
   }
   return moved;
 }
 
-/** Both sequences, each moved over the other. Every pair meets once; pieces of a split meet what is left to meet. */
-function cross(ours: Operations, theirs: Operations, order: Order): [Operations, Operations] {
+interface Crossing {
+  readonly order: Order;
+  /** Null when it may cost whatever it costs. */
+  readonly work: TextWork | null;
+}
+
+/** Both sequences, each moved over the other; null when work ran out. Every pair meets once; pieces of a split meet what is left to meet. */
+function cross(ours: Operations, theirs: Operations, crossing: Crossing): [Operations, Operations] | null {
   if (ours.length === 0 || theirs.length === 0) return [ours, theirs];
-  if (ours.length === 1 && theirs.length === 1)
-    return [moved(ours[0]!, theirs[0]!, order), moved(theirs[0]!, ours[0]!, opposite(order))];
+  if (ours.length === 1 && theirs.length === 1) return crossPair(ours[0]!, theirs[0]!, crossing);
   const oursMoved: TextOperation[] = [];
   let theirsLeft = theirs;
   for (const own of ours) {
     const theirsMoved: TextOperation[] = [];
     let pieces: Operations = [own];
     for (const other of theirsLeft) {
-      const [piecesMoved, otherMoved] = cross(pieces, [other], order);
-      pieces = piecesMoved;
-      theirsMoved.push(...otherMoved);
+      const [piece] = pieces;
+      if (piece?.type === 'insert' && other.type === 'insert') {
+        // Most pairs are of these; neither ever splits.
+        if (crossing.work?.takePairs(1) === false) return null;
+        pieces = [insertOver(piece, other, crossing.order)];
+        theirsMoved.push(insertOver(other, piece, opposite(crossing.order)));
+        continue;
+      }
+      const crossed = pieces.length === 1 ? crossPair(pieces[0]!, other, crossing) : cross(pieces, [other], crossing);
+      if (crossed === null) return null;
+      pieces = crossed[0];
+      for (const otherMoved of crossed[1]) theirsMoved.push(otherMoved);
     }
-    oursMoved.push(...pieces);
+    for (const piece of pieces) oursMoved.push(piece);
     theirsLeft = theirsMoved;
   }
   return [oursMoved, theirsLeft];
+}
+
+function crossPair(own: TextOperation, other: TextOperation, { order, work }: Crossing): [Operations, Operations] | null {
+  if (work !== null && !work.takePairs(1)) return null;
+  return [moved(own, other, order), moved(other, own, opposite(order))];
 }
 
 function opposite(order: Order): Order {
@@ -80,15 +106,20 @@ function insertOver(operation: Insert, other: TextOperation, order: Order): Inse
   switch (other.type) {
     case 'insert': {
       const shifts = other.index < operation.index || (other.index === operation.index && order === 'after');
-      return shifts ? { ...operation, index: operation.index + other.text.length } : operation;
+      return shifts ? insertAt(operation, operation.index + other.text.length) : operation;
     }
     case 'delete':
-      return { ...operation, index: overDelete(operation.index, other) };
+      return insertAt(operation, overDelete(operation.index, other));
     case 'format':
       return operation;
     default:
       return other satisfies never;
   }
+}
+
+/** Written out, for most pairs are of inserts, and a copy by spread takes several times as long. */
+function insertAt({ type, text, attributes }: Insert, index: number): Insert {
+  return attributes === undefined ? { type, index, text } : { type, index, text, attributes };
 }
 
 /** A range that text is inserted into spares it: a delete must not take what its author never saw. */

@@ -107,3 +107,56 @@ describe('edits of texts', () => {
     );
   });
 });
+
+describe('edits that are moved over others', () => {
+  const many = (count: number, operation: (n: number) => TextOperation) => Array.from({ length: count }, (_, n) => operation(n));
+
+  test('[CB6] pay together for each pair of operations that meets', () => {
+    const storage = texts([['abc']], [['abc']]);
+    const before = many(100, () => insert(0, 'y'));
+    send(storage, updateText('3:0', '1:0', 0, before), updateText('3:1', '1:1', 0, before));
+    const typed = many(3_000, (n) => insert(n, 'x'));
+    const { rejected, journal } = send(storage, updateText('2:0', '1:0', 0, typed), updateText('2:1', '1:1', 0, typed));
+    expect([reasons(rejected), journal.length]).toEqual([[TOO_LARGE], 1]);
+    expect(send(storage, updateText('2:2', '1:1', 0, typed)).rejected).toEqual([]);
+  });
+
+  test('[CB6] pay for the pieces of a range that others typed into', () => {
+    const storage = texts([['z'.repeat(20_000)]]);
+    send(
+      storage,
+      updateText(
+        '3:0',
+        '1:0',
+        0,
+        many(2_000, (n) => insert(3 * n + 1, 'y')),
+      ),
+    );
+    const { data } = textOf(storage);
+    const all: TextOperation = { type: 'delete', index: 0, length: 20_000 };
+    expect(reasons(send(storage, updateText('2:0', '1:0', 0, [all])).rejected)).toEqual([TOO_LARGE]);
+    expect(textOf(storage).data).toBe(data);
+    expect(send(storage, updateText('2:1', '1:0', 1, [all])).rejected).toEqual([]);
+  });
+});
+
+describe('an edit that its client has made once more by itself', () => {
+  const echoed = (known: readonly TextOperation[], resent: readonly TextOperation[]) => {
+    const storage = texts([['abc']]);
+    send(storage, updateText('2:0', '1:0', 0, [...known]));
+    send(storage, updateText('2:0', '1:0', 1, []), updateText('2:1', '1:0', 1, [...resent]));
+    return textOf(storage).data;
+  };
+
+  test('[CB7] is looked for while that costs no more than a message may', () => {
+    const typed = Array.from({ length: 1_000 }, (_, n) => insert(n, 'x'));
+    const behind = Array.from({ length: 1_000 }, () => insert(0, 'y'));
+    expect(echoed(typed, [...behind, ...typed])).toEqual([[`${'y'.repeat(1_000)}${'x'.repeat(1_000)}abc`]]);
+  });
+
+  test('[CB7] is an edit like any other when it is too much to look for', () => {
+    const known = [...Array.from({ length: 999 }, () => insert(0, 'x')), insert(0, 'q')];
+    const resent = [insert(0, 'y'), ...known, ...Array.from({ length: 2_000 }, () => insert(0, 'x'))];
+    expect(echoed(known, resent)[0]![0].replaceAll('x', '')).toBe('qyqabc');
+  });
+});
