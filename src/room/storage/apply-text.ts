@@ -42,6 +42,7 @@ export function applyUpdateText(storage: Storage, op: UpdateTextOp, { session, w
   const outline = op.opId === undefined ? undefined : storage.textOpIds.noteOf(op.opId);
   if (op.opId !== undefined && (outline !== undefined || history.opIds.has(op.opId))) {
     const behind = operationsBehind(op, text, { typedOver, outline: outline ?? 0, work });
+    if (behind === null) return rejected(TOO_MUCH);
     if (behind.length === 0) return { is: 'known', op: ack };
     // If the first answer was only late, the client takes no second one under this op id: it hears of the rest as others do.
     const verdict = applyMoved(storage, text, op, { moved: behind, work });

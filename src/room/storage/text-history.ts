@@ -26,7 +26,8 @@ export interface AppliedUpdate {
   readonly edit?: number | undefined;
 }
 
-interface Remembered extends AppliedUpdate {
+export interface Remembered extends AppliedUpdate {
+  /** Of its JSON. */
   readonly characters: number;
 }
 
@@ -93,7 +94,7 @@ export function updateOf(
   { updates }: TextHistory,
   opId: string,
   version: number,
-): { readonly update: AppliedUpdate; readonly version: number } | null {
+): { readonly update: Remembered; readonly version: number } | null {
   const index = updates.findLastIndex((update) => update.opId === opId);
   return index < 0 ? null : { update: updates[index]!, version: version - (updates.length - 1 - index) };
 }

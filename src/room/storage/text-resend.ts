@@ -37,9 +37,10 @@ export interface Sender {
   readonly work: TextWork;
 }
 
-/** The operations behind the known edit, moved to the text as it is now; none when there are none. */
-export function operationsBehind(op: UpdateTextOp, text: TextNode, { typedOver, outline, work }: Sender): Operations {
+/** The operations behind the known edit, moved to the text as it is now; none when there are none, null when it is too much to find out. */
+export function operationsBehind(op: UpdateTextOp, text: TextNode, { typedOver, outline, work }: Sender): Operations | null {
   const known = op.opId === undefined ? null : updateOf(text.history, op.opId, text.version);
+  if (known !== null && !work.takePairs(known.update.characters / CHARACTERS_PER_PAIR)) return null;
   const exact = known === null ? null : behindForm(op, text, { known, work });
   if (exact !== null) return exact;
   const rest = op.ops.slice(lengthOf(known === null ? outline : outlineOf(sentOf(known.update)), op.ops));
@@ -65,11 +66,11 @@ interface Resent {
  * it is too much to find out.
  */
 function behindForm(op: UpdateTextOp, { history, version }: TextNode, { known, work }: Resent): Operations | null {
-  const sent = partOf(sentOf(known.update), work);
+  const sent = partOf(known.update);
   const { baseVersion } = known.update;
   const all = updatesSince(history, baseVersion, version);
   const count = all?.reduce((sum, { operations }) => sum + operations.length, 0) ?? 0;
-  if (sent === null || all === null || !work.hasPairs(count * (op.ops.length + sent.operations.length))) return null;
+  if (all === null || !work.hasPairs(count * (op.ops.length + sent.operations.length))) return null;
   const before = all.slice(0, known.version - 1 - baseVersion);
   const forms = formsOf(sent, before, work);
   let rest = forms === null ? null : behindAny(op, forms, { before, work });
@@ -113,14 +114,9 @@ function behindAny(
   return rest;
 }
 
-/** Null when too little work is left to look at it. */
-function partOf(operations: Operations, work: TextWork): Part | null {
-  let longest = 0;
-  for (const operation of operations) {
-    const { length } = JSON.stringify(operation);
-    if (!work.takePairs(length / CHARACTERS_PER_PAIR)) return null;
-    longest = Math.max(longest, length);
-  }
+function partOf(update: AppliedUpdate): Part {
+  const operations = sentOf(update);
+  const longest = operations.reduce((most, operation) => Math.max(most, JSON.stringify(operation).length), 0);
   return { operations, price: Math.max(1, longest / CHARACTERS_PER_PAIR) };
 }
 
@@ -152,8 +148,7 @@ export function withoutEchoes(nodes: ReadonlyMap<string, StorageNode>, ops: read
     if (op.type !== OP.UPDATE_TEXT || text?.type !== CRDT.TEXT) return op;
     if (op.ops.length === 0) {
       const known = op.opId === undefined ? null : updateOf(text.history, op.opId, text.version);
-      const echo = known === null ? null : partOf(sentOf(known.update), work);
-      if (echo !== null) echoes.set(text, echo);
+      if (known !== null && work.takePairs(known.update.characters / CHARACTERS_PER_PAIR)) echoes.set(text, partOf(known.update));
       return op;
     }
     const echo = echoes.get(text);

@@ -160,3 +160,15 @@ describe('an edit that its client has made once more by itself', () => {
     expect(echoed(known, resent)[0]![0].replaceAll('x', '')).toBe('qyqabc');
   });
 });
+
+test('[CB8] a known edit that comes again and again in one message is looked at while that costs no more than a message may', () => {
+  const storage = texts([['abc']]);
+  const known = [insert(0, 'x'.repeat(500_000))];
+  send(storage, updateText('2:0', '1:0', 0, known));
+  const again = Array.from({ length: 150 }, () => updateText('2:0', '1:0', 1, known));
+  const { rejected, replies, journal } = send(storage, ...again);
+  expect([reasons(rejected), journal]).toEqual([[TOO_LARGE], []]);
+  expect(replies.length + rejected[0]!.opIds.length).toBe(150);
+  expect(replies.length).toBeGreaterThan(20);
+  expect(send(storage, again[0]!).rejected).toEqual([]);
+});
