@@ -21,8 +21,11 @@ interface Window {
 /** Of those who made large copies. */
 const windows = new WeakMap<Session, Window>();
 
+/** Characters that are told late in one tick; what is left waits for the next. */
+const LATE_CHARACTERS_MAX = 8 * 1_024 * 1_024;
+
 /** Who is still to hear of whom, by whom; none for a room where nobody is. */
-const late = new WeakMap<RoomState, Map<Session, Set<SessionId>>>();
+const late = new WeakMap<RoomState, Map<SessionId, Set<SessionId>>>();
 
 /** The presence of `session` for one newcomer, now or later. */
 export function copyFor(room: RoomState, session: Session, newcomer: Session, { nowMs }: DecideContext): Effect[] {
@@ -43,12 +46,19 @@ export function hasLateCopies(room: RoomState): boolean {
 /** As fetched presences are told: one text for all who are to hear it. */
 export function lateCopies(room: RoomState): Effect[] {
   const effects: Effect[] = [];
-  for (const [session, newcomers] of late.get(room) ?? []) {
-    const text = room.sessions.get(session.id) === session ? fullPresenceText(session) : null;
-    if (text === null) continue;
-    for (const only of newcomers)
-      if (room.sessions.has(only))
-        effects.push({ type: 'send', to: { only }, when: 'now', message: { type: 'presences', texts: [text] } });
+  const waiting = late.get(room) ?? new Map<SessionId, Set<SessionId>>();
+  let characters = 0;
+  for (const [id, newcomers] of waiting) {
+    const session = room.sessions.get(id);
+    const text = session === undefined ? null : fullPresenceText(session);
+    for (const only of newcomers) {
+      if (characters > LATE_CHARACTERS_MAX) return effects;
+      newcomers.delete(only);
+      if (text === null || !room.sessions.has(only)) continue;
+      characters += text.length;
+      effects.push({ type: 'send', to: { only }, when: 'now', message: { type: 'presences', texts: [text] } });
+    }
+    waiting.delete(id);
   }
   late.delete(room);
   return effects;
@@ -62,8 +72,8 @@ function count(session: Session, bytes: number, nowMs: number): void {
 }
 
 function noteLate(room: RoomState, session: Session, newcomer: Session): void {
-  const bySession = late.get(room) ?? new Map<Session, Set<SessionId>>();
+  const bySession = late.get(room) ?? new Map<SessionId, Set<SessionId>>();
   late.set(room, bySession);
-  const newcomers = bySession.get(session) ?? new Set();
-  bySession.set(session, newcomers.add(newcomer.id));
+  const newcomers = bySession.get(session.id) ?? new Set();
+  bySession.set(session.id, newcomers.add(newcomer.id));
 }

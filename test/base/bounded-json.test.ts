@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { JSON_MEMBERS_MAX, parseBoundedJson } from '../../src/base/bounded-json.ts';
+import { JSON_KEYS_MAX, JSON_MEMBERS_MAX, parseBoundedJson } from '../../src/base/bounded-json.ts';
 
 const refusal = (reason: string) => expect.objectContaining({ code: 'FRAME_INVALID', facts: { reason } });
+const TOO_MANY_KEYS = refusal(`it has more than ${JSON_KEYS_MAX} keys`);
 const TOO_MANY = refusal(`it has more than ${JSON_MEMBERS_MAX} keys and items`);
 
 test('[CB23] a frame has a bounded number of keys and items, judged before it is parsed', () => {
@@ -10,8 +11,8 @@ test('[CB23] a frame has a bounded number of keys and items, judged before it is
   const parsed = (text: string): number => (parseBoundedJson(text) as unknown[]).length;
   expect(parsed(items(JSON_MEMBERS_MAX, '1'))).toBe(JSON_MEMBERS_MAX);
   expect(() => parsed(items(JSON_MEMBERS_MAX + 1, '1'))).toThrow(TOO_MANY);
-  expect(parsed(items(JSON_MEMBERS_MAX / 4, '{"k":1,"l":",[,"},1'))).toBe(JSON_MEMBERS_MAX / 2);
-  expect(() => parsed(items(JSON_MEMBERS_MAX / 4 + 1, '{"k":1,"l":",[,"},1'))).toThrow(TOO_MANY);
+  expect(parsed(items(JSON_KEYS_MAX / 2, '{"k":1,"l":",[:,"},1'))).toBe(JSON_KEYS_MAX);
+  expect(() => parsed(items(JSON_KEYS_MAX / 2 + 1, '{"k":1,"l":",[:,"},1'))).toThrow(TOO_MANY_KEYS);
   expect(() => parsed(items(JSON_MEMBERS_MAX / 2 + 1, '[]'))).toThrow(TOO_MANY);
   expect(() => parsed(items(JSON_MEMBERS_MAX + 1, 'nonsense'))).toThrow(TOO_MANY);
 });

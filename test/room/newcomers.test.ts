@@ -5,7 +5,7 @@ import { ALL_OTHERS } from '../../src/protocol/server-messages.ts';
 import { heedsTime } from '../../src/room/presence.ts';
 import { decide } from '../../src/room/room.ts';
 import type { Effect, RoomState } from '../../src/room/shapes.ts';
-import { aRoom, id, LIMITS, messages, say } from '../support/a-room.ts';
+import { aRoom, id, LIMITS, messages, newcomer, say } from '../support/a-room.ts';
 
 const LARGE = 60_000;
 /** How many copies of such a size begin within what a session may have copied in a second. */
@@ -64,4 +64,25 @@ test('[CB47] who leaves before the tick neither hears of others nor is heard of'
   expect(presence(room, {}, 3)).toEqual([]);
   say(room, { type: 'session.leave', sessionId: id('ann') });
   expect(say(room, { type: 'clock.tick' })).toEqual([]);
+});
+
+test('[CB47] whose rights changed before the tick is heard of all the same', () => {
+  const room = aRoom('ann', 'bob', 'cat');
+  presence(room, { x: 'a'.repeat(LARGE) }, ALL_OTHERS);
+  copies(room, AT_ONCE + 1, 0);
+  say(room, { type: 'session.permit', sessionId: id('ann'), permissions: { ...room.sessions.get(id('ann'))!.permissions } });
+  expect(messages(say(room, { type: 'clock.tick' })).map((message) => (message as { type: string }).type)).toEqual(['presences']);
+});
+
+test('[CB47] one tick tells some eight million characters, the next goes on', () => {
+  const room = aRoom('ann', 'bob');
+  const limits = { ...LIMITS, connectionsMax: 400 };
+  const names = Array.from({ length: 300 }, (_, n) => `p${n}`);
+  for (const name of names) decide(room, { type: 'session.join', newcomer: newcomer(name) }, { nowMs: 0, limits });
+  presence(room, { x: 'a'.repeat(LARGE) }, ALL_OTHERS);
+  copies(room, AT_ONCE, 0);
+  for (const n of names.keys()) presence(room, {}, n + 3);
+  const heard = [1, 2, 3, 4].map(() => say(room, { type: 'clock.tick' }).map((effect) => effect.type === 'send' && effect.to));
+  expect(heard.map((to) => to.length)).toEqual([140, 140, 20, 0]);
+  expect(new Set(heard.flat().map((to) => JSON.stringify(to))).size).toBe(300);
 });

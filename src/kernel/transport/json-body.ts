@@ -42,6 +42,9 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
+/** An item costs less than a key, of which it is one of few that differ: points and numbers come in hundreds of thousands. */
+const ITEMS_FOR_EACH_KEY = 4;
+
 /** More digits in a row than a number can have and stay finite. */
 const DIGITS_MANY = 300;
 
@@ -49,11 +52,11 @@ const DIGITS_MANY = 300;
  * One pass without recursion: a body of brackets costs a loop, not a stack. Over the bytes, because each character of a string takes V8 five times as
  * long, and all that is looked for is ASCII. Also tells whether a number may be beyond all numbers.
  *
- * Items of arrays count like keys, for they cost as much: ten megabytes hold five million. An empty array counts as one item, or arrays within arrays
- * would be free.
+ * Items of arrays have a bound, too, for ten megabytes hold five million. An array counts as one more, or arrays within arrays would be free.
  */
 function scan(bytes: Uint8Array, { depthMax, keysMax }: Omit<JsonLimits, 'bytesMax'>): { hasHugeNumber: boolean } {
   let depth = 0;
+  const itemsMax = keysMax * ITEMS_FOR_EACH_KEY;
   let keys = 0;
   let items = 0;
   const arrays = new Uint8Array(depthMax + 1); // by depth: 1 where what is open is an array
@@ -82,7 +85,8 @@ function scan(bytes: Uint8Array, { depthMax, keysMax }: Omit<JsonLimits, 'bytesM
     } else if (char === COMMA && arrays[depth] === 1) {
       items += 1;
     }
-    if (keys + items > keysMax) throw refused(`The body has more than ${keysMax} ${items === 0 ? 'keys' : 'keys and items'}`);
+    if (keys > keysMax) throw refused(`The body has more than ${keysMax} keys`);
+    if (items > itemsMax) throw refused(`The body has more than ${itemsMax} items`);
   }
   return { hasHugeNumber };
 }

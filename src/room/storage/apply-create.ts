@@ -29,22 +29,20 @@ export function applyCreate(storage: Storage, op: CreateOp, surplus: Surplus | n
 /** A resent op: its sender learns where the node is now; the deletion it asked for is not done again. */
 function acknowledgeAgain(node: StorageNode, op: CreateOp, surplus: Surplus | null): Verdict {
   if (node.type !== contentOfCreate(op).type || node.parent?.id !== op.parentId) return { is: 'ignored' };
-  if (surplus !== null && tellsMore(node, op)) {
+  const beyond = charactersBeyond(node, op);
+  if (surplus !== null && beyond > 0) {
     const refusal = refusedSurplus(surplus);
     if (refusal !== null) return refusal;
-    addSurplus(surplus, charactersBeyond(node, op));
+    addSurplus(surplus, beyond);
   }
   const { intent, deletedId, ...echo } = withKey(op, node.key);
   return { is: 'known', op: (node.type === CRDT.TEXT ? { ...echo, data: node.data, version: node.version } : echo) as Op };
 }
 
-/** Whether its sender is told what it did not say. */
-function tellsMore(node: StorageNode, op: CreateOp): boolean {
-  return node.type === CRDT.TEXT || node.key.length > op.parentKey.length;
-}
-
+/** How much more its sender is told than it said; most who create a text again say all of it. */
 function charactersBeyond(node: StorageNode, op: CreateOp): number {
-  return node.key.length - op.parentKey.length + (node.type === CRDT.TEXT ? textCharacters(node.data) : 0);
+  const told = node.key.length + (node.type === CRDT.TEXT ? textCharacters(node.data) : 0);
+  return told - op.parentKey.length - (op.type === OP.CREATE_TEXT ? textCharacters(op.data) : 0);
 }
 
 /**

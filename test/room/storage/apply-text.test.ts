@@ -193,7 +193,7 @@ describe('an UPDATE_TEXT that cannot be merged', () => {
   test('[LT9] more work than one update may ask for is rejected before it is done', () => {
     const storage = aText();
     type(storage, 100);
-    const typed = Array.from({ length: 8_000 }, (_, index) => insert(index, 'x'));
+    const typed = Array.from({ length: 16_000 }, (_, index) => insert(index, 'x'));
     expect(send(storage, updateText('3:0', '1:0', 0, typed))).toEqual(rejection('3:0', /too large to be merged/));
     expect(send(storage, updateText('3:1', '1:0', 100, typed))).toEqual(rejection('3:1', /too large to be merged/));
     expect(send(storage, updateText('3:2', '1:0', 100, typed.slice(0, 4_000))).rejected).toEqual([]);

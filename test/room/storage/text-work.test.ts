@@ -48,8 +48,8 @@ describe('a format', () => {
   });
 
   test('[CB3] of keys that the runs have, and not the operation, costs as much', () => {
-    const heavy: LiveTextData = Array.from({ length: 200 }, (_, n) => ['ab', { ...keys(700), n }]);
-    expect(reasons(send(texts(heavy), updateText('2:0', '1:0', 0, [all(200, { b: 1 })])).rejected)).toEqual([TOO_LARGE]);
+    const heavy: LiveTextData = Array.from({ length: 400 }, (_, n) => ['ab', { ...keys(1_400), n }]);
+    expect(reasons(send(texts(heavy), updateText('2:0', '1:0', 0, [all(400, { b: 1 })])).rejected)).toEqual([TOO_LARGE]);
   });
 
   test('[CB3] of a long text, as one makes it bold, is made', () => {
@@ -62,13 +62,13 @@ describe('a format', () => {
 describe('edits of texts', () => {
   test('[CB4] of one message have one price together, whichever texts they change; the next message begins anew', () => {
     const storage = texts(runs(30_000), runs(30_000));
-    const ops = Array.from({ length: 40 }, (_, n) => updateText(`2:${n}`, `1:${n % 2}`, 0, [insert(30_000, 'x')]));
+    const ops = Array.from({ length: 120 }, (_, n) => updateText(`2:${n}`, `1:${n % 2}`, 0, [insert(30_000, 'x')]));
     const { rejected, journal } = send(storage, ...ops);
     expect(reasons(rejected)).toEqual([TOO_LARGE]);
     const applied = journal.length;
-    expect(applied + rejected[0]!.opIds.length).toBe(40);
+    expect(applied + rejected[0]!.opIds.length).toBe(120);
     expect(rejected[0]!.opIds).toEqual(ops.slice(applied).map(({ opId }) => opId));
-    expect([applied > 5, applied < 20]).toEqual([true, true]);
+    expect([applied > 20, applied < 80]).toEqual([true, true]);
     const { version } = textOf(storage);
     expect(send(storage, updateText('2:99', '1:0', version, [insert(30_000, 'x')])).rejected).toEqual([]);
   });
@@ -88,7 +88,7 @@ describe('edits of texts', () => {
         Array.from({ length: count }, () => replace),
         newIds(),
       );
-    expect(() => patch(20)).toThrow(expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST' }));
+    expect(() => patch(100)).toThrow(expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST' }));
     expect(textOf(storage)).toMatchObject({ data: [['abc']], version: 0 });
     patch(2);
     expect(textOf(storage).data).toHaveLength(2_000);
@@ -113,7 +113,7 @@ describe('edits that are moved over others', () => {
 
   test('[CB6] pay together for each pair of operations that meets', () => {
     const storage = texts([['abc']], [['abc']]);
-    const before = many(100, () => insert(0, 'y'));
+    const before = many(400, () => insert(0, 'y'));
     send(storage, updateText('3:0', '1:0', 0, before), updateText('3:1', '1:1', 0, before));
     const typed = many(3_000, (n) => insert(n, 'x'));
     const { rejected, journal } = send(storage, updateText('2:0', '1:0', 0, typed), updateText('2:1', '1:1', 0, typed));
@@ -129,7 +129,7 @@ describe('edits that are moved over others', () => {
         '3:0',
         '1:0',
         0,
-        many(2_000, (n) => insert(3 * n + 1, 'y')),
+        many(5_000, (n) => insert(3 * n + 1, 'y')),
       ),
     );
     const { data } = textOf(storage);
@@ -155,8 +155,8 @@ describe('an edit that its client has made once more by itself', () => {
   });
 
   test('[CB7] is an edit like any other when it is too much to look for', () => {
-    const known = [...Array.from({ length: 999 }, () => insert(0, 'x')), insert(0, 'q')];
-    const resent = [insert(0, 'y'), ...known, ...Array.from({ length: 2_000 }, () => insert(0, 'x'))];
+    const known = [...Array.from({ length: 1_999 }, () => insert(0, 'x')), insert(0, 'q')];
+    const resent = [insert(0, 'y'), ...known, ...Array.from({ length: 4_000 }, () => insert(0, 'x'))];
     expect(echoed(known, resent)[0]![0].replaceAll('x', '')).toBe('qyqabc');
   });
 });
@@ -165,10 +165,32 @@ test('[CB8] a known edit that comes again and again in one message is looked at 
   const storage = texts([['abc']]);
   const known = [insert(0, 'x'.repeat(500_000))];
   send(storage, updateText('2:0', '1:0', 0, known));
-  const again = Array.from({ length: 150 }, () => updateText('2:0', '1:0', 1, known));
+  const again = Array.from({ length: 600 }, () => updateText('2:0', '1:0', 1, known));
   const { rejected, replies, journal } = send(storage, ...again);
   expect([reasons(rejected), journal]).toEqual([[TOO_LARGE], []]);
-  expect(replies.length + rejected[0]!.opIds.length).toBe(150);
-  expect(replies.length).toBeGreaterThan(20);
+  expect(replies.length + rejected[0]!.opIds.length).toBe(600);
+  expect(replies.length).toBeGreaterThan(80);
   expect(send(storage, again[0]!).rejected).toEqual([]);
+});
+
+describe('what was typed in many texts while offline', () => {
+  test('[CB9] comes in one message, an operation for each key, and is taken', () => {
+    const storage = texts(...Array.from({ length: 10 }, (): LiveTextData => [['abc']]));
+    const typed = Array.from({ length: 2_300 }, (_, n) => insert(n, 'x'));
+    const ops = Array.from({ length: 10 }, (_, n) => updateText(`2:${n}`, `1:${n}`, 0, typed));
+    expect(send(storage, ...ops).rejected).toEqual([]);
+    const long = texts([['abc']], [['abc']], [['abc']]);
+    const keys5100 = Array.from({ length: 5_100 }, (_, n) => insert(n, 'x'));
+    expect(send(long, ...[0, 1, 2].map((n) => updateText(`2:${n}`, `1:${n}`, 0, keys5100))).rejected).toEqual([]);
+  });
+
+  test('[CB9] also where others typed meanwhile: it stands where it was typed, in each of the texts', () => {
+    const storage = texts([['hello world']], [['hello world']], [['hello world']]);
+    const others = Array.from({ length: 300 }, () => insert(0, 'o'));
+    send(storage, ...[0, 1, 2].map((n) => updateText(`3:${n}`, `1:${n}`, 0, others)));
+    const typed = Array.from({ length: 1_000 }, (_, n) => insert(5 + n, 'x'));
+    expect(send(storage, ...[0, 1, 2].map((n) => updateText(`2:${n}`, `1:${n}`, 0, typed))).rejected).toEqual([]);
+    for (const n of [0, 1, 2])
+      expect(textOf(storage, `1:${n}`).data).toEqual([[`${'o'.repeat(300)}hello${'x'.repeat(1_000)} world`]]);
+  });
 });
