@@ -4,17 +4,14 @@
  */
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
+import { changedSchema } from './schemas.ts';
 
 /** Takes the same values; only its `Errors` would say less. */
 export function compileSchema(schema: TSchema): Validator {
-  return Compile(namesLast(schema) as TSchema);
+  return Compile(changedSchema(schema, namesLast));
 }
 
-function namesLast(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(namesLast);
-  if (typeof schema !== 'object' || schema === null || Object.getPrototypeOf(schema) !== Object.prototype) return schema;
-  const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as Record<string, unknown>;
-  for (const [key, value] of Object.entries(copy)) copy[key] = namesLast(value);
+function namesLast(copy: Record<string, unknown>): Record<string, unknown> {
   const { properties, additionalProperties, patternProperties } = copy;
   if (additionalProperties !== false || typeof properties !== 'object' || patternProperties !== undefined) return copy;
   delete copy.additionalProperties;

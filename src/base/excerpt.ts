@@ -4,26 +4,10 @@
  */
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
+import type { Schema } from './schemas.ts';
 
 /** Values up to this size are their own excerpts. */
 const MEMBERS_FEW = 64;
-
-/** Keywords of JSON Schema that say which members there may be. */
-interface Keywords {
-  readonly anyOf?: readonly TSchema[];
-  readonly properties?: Readonly<Record<string, TSchema>>;
-  readonly required?: readonly string[];
-  readonly patternProperties?: Readonly<Record<string, TSchema>>;
-  readonly additionalProperties?: TSchema | boolean;
-  readonly propertyNames?: TSchema;
-  readonly minProperties?: number;
-  readonly maxProperties?: number;
-  readonly items?: TSchema | readonly TSchema[];
-  readonly minItems?: number;
-  readonly maxItems?: number;
-  readonly uniqueItems?: boolean;
-}
-type Schema = TSchema & Keywords;
 
 /** In the order of the value. May be one that the schema takes, where a rare keyword refused the value: ask before you use it. */
 export function excerptOf(schema: TSchema, value: unknown): unknown {

@@ -8,6 +8,7 @@ import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { compileSchema } from './compile-schema.ts';
 import { excerptOf } from './excerpt.ts';
+import { copyOfSchema, type Schema } from './schemas.ts';
 
 export interface Misfit {
   /** Keys from the value to what does not fit. */
@@ -48,21 +49,9 @@ function firstOf<Item>(items: Iterable<Item>, isIt: (item: Item) => boolean): It
   return null;
 }
 
-/** Keywords of JSON Schema that say something about members. */
-interface Keywords {
-  readonly type?: unknown;
-  readonly anyOf?: readonly TSchema[];
-  /** Of all, or of each by its place: of a tuple, which is short. */
-  readonly items?: TSchema | readonly TSchema[];
-  readonly properties?: Readonly<Record<string, TSchema>>;
-  /** Of a record: by what its keys look like. */
-  readonly patternProperties?: Readonly<Record<string, TSchema>>;
-  readonly additionalProperties?: TSchema | boolean;
-}
-
 /** One schema: as a whole, and as far as it can be judged without looking into the members that have members of their own. */
 class Level {
-  readonly #schema: TSchema & Keywords;
+  readonly #schema: Schema;
   #whole: Validator | null = null;
   #alone: Alone | null = null;
   #teller: Validator | null = null;
@@ -134,9 +123,9 @@ function levelOf(schema: TSchema): Level {
 }
 
 /** The schema without what it says of members of arrays and records, and of properties that have members. */
-function aloneOf(schema: TSchema & Keywords): TSchema {
+function aloneOf(schema: Schema): TSchema {
   const { anyOf, items, properties, patternProperties, additionalProperties } = schema;
-  const alone = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as Record<string, unknown>;
+  const alone = copyOfSchema(schema);
   if (anyOf !== undefined) alone.anyOf = anyOf.map(aloneOf);
   if (isForAll(items)) delete alone.items;
   if (properties !== undefined)
@@ -148,11 +137,11 @@ function aloneOf(schema: TSchema & Keywords): TSchema {
   return alone as TSchema;
 }
 
-function isForAll(items: Keywords['items']): items is TSchema {
+function isForAll(items: Schema['items']): items is TSchema {
   return items !== undefined && !Array.isArray(items);
 }
 
-function hasMembers({ type, anyOf = [] }: TSchema & Keywords): boolean {
+function hasMembers({ type, anyOf = [] }: Schema): boolean {
   return type === 'array' || type === 'object' || anyOf.some(hasMembers);
 }
 

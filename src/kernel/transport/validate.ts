@@ -5,6 +5,7 @@ import { Settings } from 'typebox/system';
 import { compileSchema } from '../../base/compile-schema.ts';
 import { AppError, missingKey, valueAtKey } from '../../base/errors.ts';
 import { type Misfit, misfitOf } from '../../base/misfit.ts';
+import { changedSchema } from '../../base/schemas.ts';
 
 // Its default of 8 loses the end of a union of nine literals, and with it the sense of the first eight.
 Settings.Set({ maxErrors: 64 });
@@ -14,7 +15,7 @@ export type Check = (value: unknown) => unknown;
 
 /** `whole` names the value itself, for when it is wrong as a whole: "The body". */
 export function makeCheck(schema: TSchema, whole: string): Check {
-  const strict = withStrictRecords(schema) as TSchema;
+  const strict = changedSchema(schema, withStrictRecords);
   const compiled = compileSchema(strict);
   return (value) => {
     if (compiled.Check(value)) return value;
@@ -23,11 +24,7 @@ export function makeCheck(schema: TSchema, whole: string): Check {
 }
 
 /** `Type.Record` matches keys with /^.*$/, and a dot is no line feed: a key with one would pass with any value. */
-function withStrictRecords(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withStrictRecords);
-  if (typeof schema !== 'object' || schema === null || Object.getPrototypeOf(schema) !== Object.prototype) return schema;
-  const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as Record<string, unknown>;
-  for (const [key, value] of Object.entries(copy)) copy[key] = withStrictRecords(value);
+function withStrictRecords(copy: Record<string, unknown>): Record<string, unknown> {
   const { '^.*$': values, ...others } = (copy.patternProperties ?? {}) as Record<string, unknown>;
   if (values === undefined || copy.additionalProperties !== undefined) return copy;
   return Object.assign(copy, { patternProperties: others, additionalProperties: values });
