@@ -14,7 +14,6 @@ import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
 import { SqlJournal } from '../../src/kernel/persistence/sql-journal.ts';
 import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
 import { encodeForYjs, type ServerMessage } from '../../src/protocol/server-messages.ts';
-import { awarenessFrame } from '../../src/protocol/yjs-frames.ts';
 import { commandsOf } from '../../src/room/frame-commands.ts';
 import { encodeRecord } from '../../src/room/journal-record.ts';
 import { decide, emptyRoom } from '../../src/room/room.ts';
@@ -151,7 +150,7 @@ export class KeptRoom implements Appender {
   }
 
   #tell(to: Audience, message: ServerMessage): void {
-    const frame = message.type === 'awareness' ? awarenessFrame(message.update) : encodeForYjs(message);
+    const frame = encodeForYjs(message);
     if (frame === null) return;
     for (const [id, hear] of this.#hearers) if (isFor(to, id)) hear(frame);
   }

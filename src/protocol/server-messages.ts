@@ -7,7 +7,15 @@
 import { toBase64 } from '../base/binary.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 import type { OpsText } from './storage-ops.ts';
-import { awarenessFrame, permissionDeniedFrame, syncStep1Frame, syncStep2Frame, updateFrame } from './yjs-frames.ts';
+import {
+  type AwarenessState,
+  awarenessFrame,
+  encodeAwareness,
+  permissionDeniedFrame,
+  syncStep1Frame,
+  syncStep2Frame,
+  updateFrame,
+} from './yjs-frames.ts';
 
 /** What other clients learn of a user; id and info are absent for anonymous ones (protocol 4.3). */
 export interface RoomUser {
@@ -69,7 +77,13 @@ export type ServerMessage =
   | { readonly type: 'ydoc.question'; readonly guid: string; readonly vector: Uint8Array }
   | { readonly type: 'ydoc.denied'; readonly guid: string; readonly reason: string }
   /** y-protocols awareness states, for y-websocket clients; SDK clients see the same as presence. */
-  | { readonly type: 'awareness'; readonly update: Uint8Array; readonly tellsOf: 'state' | 'departure' };
+  | {
+      readonly type: 'awareness';
+      readonly states: readonly AwarenessState[];
+      /** Their encoding, where it came from a client as it is; null where there is none before somebody hears them. */
+      readonly update: Uint8Array | null;
+      readonly tellsOf: 'state' | 'departure';
+    };
 
 /** What a client reads: the SDK's JSON, or the binary frames of y-websocket. */
 export type ClientKind = 'sdk' | 'yjs';
@@ -186,7 +200,7 @@ export function encodeForYjs(message: ServerMessage): Uint8Array | null {
     case 'ydoc.denied':
       return permissionDeniedFrame(message.reason);
     case 'awareness':
-      return awarenessFrame(message.update);
+      return awarenessFrame(message.update ?? encodeAwareness(message.states));
     default:
       return null;
   }

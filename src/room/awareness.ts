@@ -7,7 +7,7 @@
 import type { SessionId } from '../base/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
-import { type AwarenessState, decodeAwareness, encodeAwareness } from '../protocol/yjs-frames.ts';
+import { type AwarenessState, decodeAwareness } from '../protocol/yjs-frames.ts';
 import { checkPresenceSize } from './kept-presence.ts';
 import { fullPresence, sessionOf } from './roster.ts';
 import type { AwarenessEntry, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
@@ -35,13 +35,13 @@ export function decideAwareness(room: RoomState, { from, update }: AwarenessChan
   const session = sessionOf(room, from);
   const states = decodeAwareness(update);
   for (const { state } of states) if (state !== null) checkPresenceSize(state, ctx);
-  if (states.length === 1) return acceptState(room, session, { update, ...states[0]! }, ctx); // as nearly all are: it goes on as it came
-  return states.flatMap((state) => acceptState(room, session, { update: encodeAwareness([state]), ...state }, ctx));
+  const own = states.length === 1 ? update : null; // as nearly all are: it goes on as it came
+  return states.flatMap((state) => acceptState(room, session, { update: own, ...state }, ctx));
 }
 
 interface Incoming extends AwarenessState {
-  /** This state alone, encoded. */
-  readonly update: Uint8Array;
+  /** This state alone, encoded; null where it came with others. */
+  readonly update: Uint8Array | null;
 }
 
 function acceptState(room: RoomState, session: Session, incoming: Incoming, ctx: DecideContext): Effect[] {
@@ -60,7 +60,7 @@ function acceptState(room: RoomState, session: Session, incoming: Incoming, ctx:
   session.presence = { [CLIENT_ID_KEY]: clientId, [STATE_KEY]: state };
   // The sender too: y-websocket closes a connection on which it does not even hear its own renewals for 30 s.
   return [
-    sendUpdate(incoming.update, { to: { allBut: null }, tellsOf: state === null ? 'departure' : 'state' }),
+    sendStates([{ clientId, clock, state }], { allBut: null }, incoming.update),
     fullPresence(session, { to: { allBut: session.id }, targetActor: ALL_OTHERS }),
   ];
 }
@@ -120,11 +120,8 @@ export function refreshAwareness(room: RoomState, ctx: DecideContext): Effect[] 
 
 type Hearers = { readonly only: SessionId } | { readonly allBut: SessionId | null };
 
-function sendStates(states: readonly AwarenessState[], to: Hearers): Effect {
+/** They are encoded when somebody hears them, if they are still news then (`frames.ts`): one small patch of a presence may tell a large state anew. */
+function sendStates(states: readonly AwarenessState[], to: Hearers, update: Uint8Array | null = null): Effect {
   const tellsOf = states.some(({ state }) => state === null) ? 'departure' : 'state';
-  return sendUpdate(encodeAwareness(states), { to, tellsOf });
-}
-
-function sendUpdate(update: Uint8Array, { to, tellsOf }: { to: Hearers; tellsOf: 'state' | 'departure' }): Effect {
-  return { type: 'send', to, when: 'now', message: { type: 'awareness', update, tellsOf } };
+  return { type: 'send', to, when: 'now', message: { type: 'awareness', states, update, tellsOf } };
 }

@@ -2,7 +2,7 @@
 import { withOneMore } from '../base/small.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { encodeForSdk, encodeForYjs, isCursor, type ServerMessage, standsAlone } from '../protocol/server-messages.ts';
-import { awarenessFrame, joinAwareness } from '../protocol/yjs-frames.ts';
+import { awarenessFrame, encodeAwareness, joinAwareness } from '../protocol/yjs-frames.ts';
 import type { Audience } from './shapes.ts';
 
 /** A message on its way to somebody. */
@@ -71,17 +71,47 @@ function answersIn(batch: readonly Telling[]): readonly string[] | undefined {
 /** y-websocket reads one message a frame; states of several people are one message. */
 export function yjsFrames(told: readonly Telling[]): OutFrame[] {
   let frames: OutFrame[] | null = null;
-  let states: Uint8Array[] | null = null;
+  let states: TellingOfStates[] | null = null;
   let droppable = true;
   for (const one of told) {
-    if (one.message.type === 'awareness') {
-      states = withOneMore(states, one.message.update);
+    if (isOfStates(one)) {
+      states = withOneMore(states, one);
       droppable &&= isCursor(one.message);
       continue;
     }
     one.bytes ??= encodeForYjs(one.message);
     if (one.bytes !== null) frames = withOneMore(frames, frameOf(one.bytes));
   }
-  if (states !== null) frames = withOneMore(frames, frameOf(awarenessFrame(joinAwareness(states)), { droppable }));
+  if (states !== null) {
+    const updates = stillNews(states).map(updateOf);
+    frames = withOneMore(frames, frameOf(awarenessFrame(joinAwareness(updates)), { droppable }));
+  }
   return frames ?? [];
+}
+
+type OfStates = Extract<ServerMessage, { type: 'awareness' }>;
+type TellingOfStates = Telling & { readonly message: OfStates };
+
+function isOfStates(one: Telling): one is TellingOfStates {
+  return one.message.type === 'awareness';
+}
+
+/** Without messages of which later ones tell all clients at the same clocks or newer ones: who hears both is left with the later one. */
+function stillNews(told: readonly TellingOfStates[]): readonly TellingOfStates[] {
+  if (told.length === 1) return told;
+  const clocks = new Map<number, number>();
+  const news: TellingOfStates[] = [];
+  for (let at = told.length - 1; at >= 0; at -= 1) {
+    const one = told[at]!;
+    const { states } = one.message;
+    if (states.every(({ clientId, clock }) => clock <= (clocks.get(clientId) ?? -1))) continue;
+    for (const { clientId, clock } of states) clocks.set(clientId, Math.max(clock, clocks.get(clientId) ?? -1));
+    news.push(one);
+  }
+  return news.reverse();
+}
+
+function updateOf(one: TellingOfStates): Uint8Array {
+  one.bytes ??= one.message.update ?? encodeAwareness(one.message.states);
+  return one.bytes;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { ServerMessage } from '../../src/protocol/server-messages.ts';
 import { type AwarenessState, decodeAwareness, encodeAwareness } from '../../src/protocol/yjs-frames.ts';
 import type { Effect, RoomState } from '../../src/room/shapes.ts';
 import { aRoom, id, join, LIMITS, messages, newcomer, presence, say } from '../support/a-room.ts';
@@ -9,10 +10,15 @@ function aware(room: RoomState, from: string, ...states: AwarenessState[]): Effe
   return say(room, { type: 'awareness.change', from: id(from), update: encodeAwareness(states) }, 0);
 }
 
+/** The states as whoever hears them decodes them. */
+function heardOf({ update, states }: Extract<ServerMessage, { type: 'awareness' }>): AwarenessState[] {
+  return decodeAwareness(update ?? encodeAwareness(states));
+}
+
 /** The awareness states that the effects tell y-websocket clients. */
 function states(effects: readonly Effect[]): AwarenessState[] {
   return effects.flatMap((effect) =>
-    effect.type === 'send' && effect.message.type === 'awareness' ? decodeAwareness(effect.message.update) : [],
+    effect.type === 'send' && effect.message.type === 'awareness' ? heardOf(effect.message) : [],
   );
 }
 
@@ -149,4 +155,20 @@ test('[AW12] a clock from which nobody could count on is passed over', () => {
   const at = (clock: number) => states(aware(room, 'ann', { clientId: 7, clock, state: {} }));
   expect(at(2 ** 32 + 1)).toEqual([]);
   expect(at(2 ** 32)).toHaveLength(1);
+});
+
+test('[CB60] a state that a presence carries is not looked at by patches that leave it as it is, whatever they say besides', () => {
+  const room = aRoom('bob', yjs('ann'));
+  let reads = 0;
+  const state = {
+    get cursor() {
+      reads += 1;
+      return 1;
+    },
+  };
+  presence(room, 'bob', { __yjs_clientid: 5, __yjs: state });
+  const before = reads;
+  const told = [6, 5, 5, 6].map((clientId) => presence(room, 'bob', { __yjs_clientid: clientId }));
+  expect(reads).toBe(before);
+  expect(told.map((effects) => states(effects).filter((one) => one.state !== null).length)).toEqual([1, 1, 1, 1]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { OutFrame } from '../../src/kernel/transport/send-budget.ts';
 import { encodeForSdk, encodeForYjs, isReadBy, type ServerMessage } from '../../src/protocol/server-messages.ts';
-import { encodeAwareness } from '../../src/protocol/yjs-frames.ts';
+import { type AwarenessState, awarenessFrame, encodeAwareness } from '../../src/protocol/yjs-frames.ts';
 import { Fanout } from '../../src/room/fanout.ts';
 import { sdkFrames, yjsFrames } from '../../src/room/frames.ts';
 import type { Hearer, Recipient } from '../../src/room/recipient.ts';
@@ -125,7 +125,7 @@ test('[FO20] frames of all kinds have the same keys in the same order', () => {
     ...yjsFrames([
       {
         to: { allBut: null },
-        message: { type: 'awareness', update: encodeAwareness([]), tellsOf: 'state' },
+        message: { type: 'awareness', states: [], update: null, tellsOf: 'state' },
         text: null,
         bytes: null,
       },
@@ -158,7 +158,7 @@ test('[FO5] states of Yjs clients may be dropped, but not where one of them is g
   const tellsOf = (...each: ('state' | 'departure')[]) =>
     yjsFrames(
       each.map((tellsOf) => {
-        const message = { type: 'awareness', update: encodeAwareness([]), tellsOf } as const;
+        const message = { type: 'awareness', states: [], update: null, tellsOf } as const;
         return { to: { allBut: null }, message, text: null, bytes: null };
       }),
     ).map(({ droppable }) => droppable);
@@ -243,11 +243,47 @@ test('[FO10] the cursors of several Yjs clients are one frame', () => {
   const { fanout, clock, delivered } = fanoutOf(aRoom(newcomer('ann', { kind: 'yjs' }), newcomer('bob', { kind: 'yjs' })));
   const state = (clientId: number) => ({ clientId, clock: 1, state: { x: clientId } });
   const awareness = (...clientIds: number[]) =>
-    ({ type: 'awareness', tellsOf: 'state', update: encodeAwareness(clientIds.map(state)) }) as const;
+    ({ type: 'awareness', tellsOf: 'state', states: clientIds.map(state), update: null }) as const;
   fanout.send({ allBut: null }, awareness(300), 9);
   fanout.send({ allBut: null }, awareness(1, 2), 9);
   clock.turn();
   expect(delivered).toEqual([{ to: ['ann', 'bob'], frames: [{ data: encodeForYjs(awareness(300, 1, 2)), droppable: true }] }]);
+});
+
+test('[CB61] of what a turn tells of one Yjs client, the others hear the newest, encoded once; of different ones all, in order', () => {
+  const { fanout, clock, delivered } = fanoutOf(aRoom(newcomer('ann', { kind: 'yjs' }), newcomer('bob', { kind: 'yjs' })));
+  let reads = 0;
+  const cursor = {
+    get at() {
+      reads += 1;
+      return 1;
+    },
+  };
+  const tell = (...states: AwarenessState[]) =>
+    fanout.send({ allBut: null }, { type: 'awareness', states, update: null, tellsOf: 'departure' }, 9);
+  for (let n = 1; n <= 100; n += 1) {
+    tell({ clientId: 7, clock: 2 * n, state: cursor }, { clientId: 8, clock: n, state: cursor });
+    tell({ clientId: 7, clock: 2 * n + 1, state: null });
+  }
+  fanout.send(
+    { only: id('bob') },
+    { type: 'awareness', states: [{ clientId: 9, clock: 1, state: {} }], update: null, tellsOf: 'state' },
+    9,
+  );
+  tell({ clientId: 7, clock: 5, state: {} }); // an older clock takes nothing away
+  clock.turn();
+  const news: AwarenessState[] = [
+    { clientId: 7, clock: 200, state: { at: 1 } },
+    { clientId: 8, clock: 100, state: { at: 1 } },
+    { clientId: 7, clock: 201, state: null },
+  ];
+  const old = { clientId: 7, clock: 5, state: {} };
+  const heard = (...states: AwarenessState[]) => [{ data: awarenessFrame(encodeAwareness(states)), droppable: false }];
+  expect(delivered).toEqual([
+    { to: ['bob'], frames: heard(...news, { clientId: 9, clock: 1, state: {} }, old) },
+    { to: ['ann'], frames: heard(...news, old) },
+  ]);
+  expect(reads).toBe(2);
 });
 
 test('[FO11] what nobody in a room can read is not encoded for them, and a kind is said to read what there is an encoding for', () => {
@@ -263,7 +299,7 @@ test('[FO11] what nobody in a room can read is not encoded for them, and a kind 
     { type: 'ydoc.hash', guid: '', hash: '' },
     { type: 'ydoc.question', guid: '', vector: bytes },
     { type: 'ydoc.denied', guid: '', reason: '' },
-    { type: 'awareness', update: bytes, tellsOf: 'state' },
+    { type: 'awareness', states: [], update: bytes, tellsOf: 'state' },
   ];
   expect(all.filter((message) => isReadBy('sdk', message))).toEqual(all.filter((message) => encodeForSdk(message) !== null));
   expect(all.filter((message) => isReadBy('yjs', message))).toEqual(all.filter((message) => encodeForYjs(message) !== null));
@@ -386,7 +422,7 @@ test('[FO14] what a newcomer alone is to hear leaves with its join; what waits f
   join(room, newcomer('bob'));
   fanout.send({ only: id('bob') }, event(2), room.decision);
   fanout.send({ allBut: id('bob') }, event(3), room.decision);
-  fanout.send({ only: id('bob') }, { type: 'awareness', update: encodeAwareness([]), tellsOf: 'state' }, room.decision); // not for an SDK client
+  fanout.send({ only: id('bob') }, { type: 'awareness', states: [], update: null, tellsOf: 'state' }, room.decision); // not for an SDK client
   fanout.greet(id('bob'));
   fanout.greet(id('nobody'));
   expect(delivered.splice(0)).toEqual([{ to: ['bob'], frames: [{ data: `[${E(2)}]`, droppable: false }] }]);
