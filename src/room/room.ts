@@ -36,7 +36,14 @@ import {
   decideStorageSend,
 } from './storage/decide.ts';
 import { emptyStorage } from './storage/tree.ts';
-import { decideYdocChange, decideYdocFetch, decideYdocJson, decideYdocRead, decideYdocSettle } from './ydoc/decide.ts';
+import {
+  decideLateYdocs,
+  decideYdocChange,
+  decideYdocFetch,
+  decideYdocJson,
+  decideYdocRead,
+  decideYdocSettle,
+} from './ydoc/decide.ts';
 
 /** A room that nobody has entered yet; the block of numbers is what its claim reserved. */
 export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): RoomState {
@@ -138,7 +145,7 @@ function decideAnew(room: RoomState, command: Command, ctx: DecideContext): Effe
     case 'room.touch':
       return [{ type: 'reply', value: null, when: 'now' }];
     case 'clock.tick':
-      return decideTick(room, ctx);
+      return [...decideTick(room, ctx), ...decideLateYdocs(room)];
     default:
       return command satisfies never;
   }

@@ -11,13 +11,16 @@ import { sessionOf } from '../roster.ts';
 import type { Command, DecideContext, Effect, RoomState, Session } from '../shapes.ts';
 import { isHere } from './fit.ts';
 import { readYdocJson } from './json.ts';
+import { isAnsweredNow, noteLate, takeLate } from './late-answers.ts';
 import { YDOC_LIMITS } from './limits.ts';
 import { scanUpdate } from './scan.ts';
+import { decodeVector, encodeVector } from './vector.ts';
 import {
   type Accepted,
   acceptUpdate,
   emptyYdoc,
   encodeYdoc,
+  isAtHand,
   missingForSession,
   snapshotHash,
   stateVector,
@@ -32,18 +35,31 @@ export function decideYdocFetch(room: RoomState, { from, guid, vector }: Of<'ydo
   if (!allows(session.permissions, 'storage', 'read')) return [];
   checkYdocCount(session.ydocs, guid, ctx);
   const doc = room.ydocs.get(guid) ?? emptyYdoc();
-  const update = missingForSession(doc, vector, from);
+  const clocks = decodeVector(vector);
+  if (isAtHand(doc, clocks) || isAnsweredNow(session, doc, ctx)) return [answer(session, doc, { guid, vector })];
+  session.ydocs.add(guid);
+  noteLate(room, session, guid, clocks);
+  return [];
+}
+
+/** Answers what was asked too often, as documents and rights are by now. */
+export function decideLateYdocs(room: RoomState): Effect[] {
+  const effects: Effect[] = [];
+  for (const { session, guid, vector } of takeLate(room)) {
+    if (!allows(session.permissions, 'storage', 'read')) continue;
+    effects.push(answer(session, room.ydocs.get(guid) ?? emptyYdoc(), { guid, vector: encodeVector(vector) }));
+  }
+  return effects;
+}
+
+/** From here on the session follows the document. */
+function answer(session: Session, doc: Ydoc, { guid, vector }: Pick<Of<'ydoc.fetch'>, 'guid' | 'vector'>): Effect {
+  const update = missingForSession(doc, vector, session.id);
   session.ydocs.add(guid);
   // A y-websocket frame has no room for a hash: do not compute one for it.
   const hash = session.kind === 'sdk' ? snapshotHash(doc) : '';
-  return [
-    {
-      type: 'send',
-      to: { only: from },
-      when: 'durable',
-      message: { type: 'ydoc.state', guid, update, vector: stateVector(doc), hash },
-    },
-  ];
+  const message = { type: 'ydoc.state', guid, update, vector: stateVector(doc), hash } as const;
+  return { type: 'send', to: { only: session.id }, when: 'durable', message };
 }
 
 /** A y-websocket client is asked for what the server lacks as soon as it joins; it asks for its part itself. */

@@ -5,8 +5,9 @@
  * gap or overlap can be put behind one another. Anything else is left to Yjs.
  */
 import * as encoding from 'lib0/encoding';
+import { restFrom } from './cut.ts';
 import { type Deleted, writeDeleted } from './deleted.ts';
-import type { ScannedUpdate, Span } from './scan.ts';
+import { type ScannedUpdate, type Span, structPlace } from './scan.ts';
 import type { Vector } from './vector.ts';
 
 export interface Part {
@@ -22,7 +23,7 @@ interface Run {
 }
 
 /**
- * One V1 update with the structs of all parts that lie after `vector`, and all of `deleted`; null when that takes more than
+ * One V1 update with the structs of all parts that reach beyond `vector`, and all of `deleted`; null when that takes more than
  * moving bytes.
  */
 export function joinUpdates(parts: readonly Part[], vector: Vector, deleted: Deleted): Uint8Array | null {
@@ -32,10 +33,9 @@ export function joinUpdates(parts: readonly Part[], vector: Vector, deleted: Del
       const run = runs.get(span.client);
       const end = run?.to ?? vector.get(span.client) ?? 0;
       if (span.to <= end) continue;
-      // It overlaps, or came before what it follows.
-      if (span.from !== end) return null;
-      if (run === undefined)
-        runs.set(span.client, { from: end, to: span.to, structs: span.structs, pieces: [pieceOf(bytes, span)] });
+      // It came before what it follows, or overlaps what is joined already.
+      if (span.from > end || (run !== undefined && span.from < end)) return null;
+      if (run === undefined) runs.set(span.client, runFrom(end, bytes, span));
       else extend(run, bytes, span);
     }
   }
@@ -50,6 +50,16 @@ export function joinUpdates(parts: readonly Part[], vector: Vector, deleted: Del
   }
   writeDeleted(encoder, deleted);
   return encoding.toUint8Array(encoder);
+}
+
+/** Of a span that begins there or before it, and reaches beyond. */
+function runFrom(clock: number, bytes: Uint8Array, span: Span): Run {
+  if (span.from === clock) return { from: clock, to: span.to, structs: span.structs, pieces: [pieceOf(bytes, span)] };
+  const first = structPlace(bytes, span, clock);
+  const structs = span.structs - first.structsBefore;
+  const cut = { client: span.client, from: first.clock, clock };
+  const { from, pieces } = restFrom(bytes.subarray(first.bytesFrom, span.bytesTo), cut);
+  return { from, to: span.to, structs, pieces: [...pieces] };
 }
 
 function extend(run: Run, bytes: Uint8Array, span: Span): void {

@@ -6,7 +6,7 @@ import type * as Y from 'yjs';
 import type { SessionId } from '../../base/ids.ts';
 import { SmallMap } from '../../base/small.ts';
 import { addAllDeleted, type Deleted, isDeleted } from './deleted.ts';
-import type { ScannedUpdate } from './scan.ts';
+import { type ScannedUpdate, scanStored } from './scan.ts';
 import type { Vector } from './vector.ts';
 import type { Writers } from './writers.ts';
 
@@ -54,7 +54,12 @@ export interface Tail {
   bytes: Uint8Array;
   /** Where each update ends. */
   readonly ends: number[];
+  /** Scans of long updates, by their index, made for those who ask for a part of the document. Null while there are none. */
+  scans: Map<number, ScannedUpdate | null> | null;
 }
+
+/** A shorter one is scanned in less than 10 µs. */
+const SCAN_KEPT_BYTES_MIN = 1_024;
 
 const TAIL_BYTES_MIN = 256;
 const NO_BYTES = new Uint8Array(0);
@@ -66,7 +71,7 @@ export function answersOf(doc: Ydoc): Answers {
 
 /** A `Y.Doc` may go on reading the bytes of updates it took: a folded tail is left behind, not written over. */
 export function emptyTail(): Tail {
-  return { bytes: NO_BYTES, ends: [] };
+  return { bytes: NO_BYTES, ends: [], scans: null };
 }
 
 export function tailBytes(tail: Tail): number {
@@ -88,10 +93,24 @@ export function pushTail(tail: Tail, update: Uint8Array): void {
 /** Takes the last update back; no `Y.Doc` may have kept anything of it. */
 export function popTail(tail: Tail): void {
   tail.ends.pop();
+  tail.scans?.delete(tail.ends.length);
 }
 
 export function tailUpdate(tail: Tail, index: number): Uint8Array {
   return tail.bytes.subarray(index === 0 ? 0 : tail.ends[index - 1]!, tail.ends[index]!);
+}
+
+/** Null for one that only Yjs can read. */
+export function tailScan(tail: Tail, index: number): ScannedUpdate | null {
+  const known = tail.scans?.get(index);
+  if (known !== undefined) return known;
+  const update = tailUpdate(tail, index);
+  const scanned = scanStored(update);
+  if (update.length >= SCAN_KEPT_BYTES_MIN) {
+    tail.scans ??= new Map();
+    tail.scans.set(index, scanned);
+  }
+  return scanned;
 }
 
 /** Counts in the spans of an update that is seamless (`fit.ts`). */

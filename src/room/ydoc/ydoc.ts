@@ -16,7 +16,7 @@ import { joinUpdates, type Part } from './join.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
 import { compactYdoc, encodeAfter, materialise } from './live.ts';
 import { type ScannedUpdate, scanStored, scanUpdate } from './scan.ts';
-import { advance, answersOf, emptyTail, noteDeletes, pushTail, tailBytes, tailUpdate, type Ydoc } from './state.ts';
+import { advance, answersOf, emptyTail, noteDeletes, pushTail, tailBytes, tailScan, tailUpdate, type Ydoc } from './state.ts';
 import { tryUpdate } from './trial.ts';
 import { decodeVector, encodeVector, type Vector } from './vector.ts';
 import { checkWriters, recordWriters, type Sender } from './writers.ts';
@@ -133,6 +133,13 @@ export function missingForSession(
   return joinAfter(doc, clocks) ?? encodeAfter(doc, vector);
 }
 
+/** Whether the answer was computed for somebody already, and nothing changed since. */
+export function isAtHand(doc: Ydoc, clocks: Vector): boolean {
+  if (doc.answers === null) return false;
+  if (clocks.size === 0) return doc.answers.whole !== null;
+  return doc.answers.deletions !== null && isCovered(doc.known, clocks);
+}
+
 /** The answer to those who have nothing, or all structs; null for others. */
 function sharedFor(doc: Ydoc, clocks: Vector): Uint8Array | null {
   if (doc.tail.ends.length > YDOC_LIMITS.joinedTailMax) compactYdoc(doc);
@@ -245,10 +252,9 @@ function joinAfter(doc: Ydoc, vector: Vector): Uint8Array | null {
   if (base === null) return null;
   const parts: Part[] = [{ bytes: doc.base, scanned: base }];
   for (let index = 0; index < doc.tail.ends.length; index += 1) {
-    const bytes = tailUpdate(doc.tail, index);
-    const scanned = scanStored(bytes);
+    const scanned = tailScan(doc.tail, index);
     if (scanned === null) return null;
-    parts.push({ bytes, scanned });
+    parts.push({ bytes: tailUpdate(doc.tail, index), scanned });
   }
   return joinUpdates(parts, vector, doc.deleted);
 }

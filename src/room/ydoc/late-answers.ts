@@ -1,0 +1,91 @@
+/**
+ * What a session may ask of documents in a second. An answer costs as much as the document is long, and a question some bytes; whoever changes the
+ * document between two questions has each answered anew. What is asked beyond that is answered at the next tick that has room for it, once for all
+ * questions about one document.
+ */
+import type { SessionId } from '../../base/ids.ts';
+import type { DecideContext, RoomState, Session } from '../shapes.ts';
+import type { Ydoc } from './state.ts';
+import type { Vector } from './vector.ts';
+import { ydocBytes } from './ydoc.ts';
+
+/** Bytes of documents that are looked through for one session in a window, and for all late ones of a room in a tick; some 20 ms. */
+const ASKED_BYTES_MAX = 2 * 1024 * 1024;
+const WINDOW_MS = 1_000;
+/** The least that a question counts: two thousand about small documents are answered at once, as by a client that opens them all. */
+const ASKED_BYTES_MIN = 1_024;
+/** What waits for other updates takes a `Y.Doc`, and is read once more to see whether it can be. */
+const WAITING_FACTOR = 8;
+
+interface Window {
+  fromMs: number;
+  bytes: number;
+}
+
+const windows = new WeakMap<Session, Window>();
+
+/** By session and document, the least that any of the questions said is known. */
+const late = new WeakMap<RoomState, Map<SessionId, Map<string, Vector>>>();
+
+/** Whether a question is answered at once; it is counted then. */
+export function isAnsweredNow(session: Session, doc: Ydoc, { nowMs }: DecideContext): boolean {
+  const known = windows.get(session);
+  const isOver = known === undefined || nowMs - known.fromMs >= WINDOW_MS;
+  const window = isOver ? { fromMs: nowMs, bytes: 0 } : known;
+  if (window.bytes >= ASKED_BYTES_MAX) return false;
+  window.bytes += priceOf(doc);
+  windows.set(session, window);
+  return true;
+}
+
+/** A question that is answered later, together with those of this session about the same document. */
+export function noteLate(room: RoomState, { id }: Session, guid: string, vector: Vector): void {
+  const bySession = late.get(room) ?? new Map<SessionId, Map<string, Vector>>();
+  late.set(room, bySession);
+  const asked = bySession.get(id) ?? new Map<string, Vector>();
+  bySession.set(id, asked);
+  const before = asked.get(guid);
+  asked.set(guid, before === undefined ? vector : common(before, vector));
+}
+
+export function hasLateAnswers(room: RoomState): boolean {
+  return late.has(room);
+}
+
+export interface LateQuestion {
+  readonly session: Session;
+  readonly guid: string;
+  readonly vector: Vector;
+}
+
+/** Those whose turn it is, oldest sessions first; none of sessions that have left. One that is not reached, because another one failed, waits for the next tick. */
+export function* takeLate(room: RoomState): Iterable<LateQuestion> {
+  const bySession = late.get(room) ?? new Map<SessionId, Map<string, Vector>>();
+  let bytes = 0;
+  for (const [id, asked] of bySession) {
+    const session = room.sessions.get(id);
+    for (const [guid, vector] of session === undefined ? [] : asked) {
+      if (bytes >= ASKED_BYTES_MAX) return;
+      const doc = room.ydocs.get(guid);
+      bytes += doc === undefined ? ASKED_BYTES_MIN : priceOf(doc);
+      asked.delete(guid);
+      yield { session: session!, guid, vector };
+    }
+    bySession.delete(id);
+  }
+  late.delete(room);
+}
+
+function priceOf(doc: Ydoc): number {
+  return Math.max(ASKED_BYTES_MIN, ydocBytes(doc) * (doc.pendingBytes > 0 ? WAITING_FACTOR : 1));
+}
+
+/** What both say is known. */
+function common(one: Vector, other: Vector): Vector {
+  const least = new Map<number, number>();
+  for (const [client, clock] of one) {
+    const another = other.get(client);
+    if (another !== undefined) least.set(client, Math.min(clock, another));
+  }
+  return least;
+}
