@@ -30,16 +30,13 @@ export type DraftPlace = Pick<CreateOp, 'parentId' | 'parentKey' | 'intent' | 'd
 /** A deep copy, without identity and history. */
 export function draftOf(node: StorageNode): Draft {
   switch (node.type) {
-    case CRDT.OBJECT:
-      return {
-        type: node.type,
-        members: [
-          ...Array.from(plainEntries(node.data), ([key, data]) => [key, plainDraft(data)] as const),
-          ...childDrafts(node.children),
-        ],
-      };
+    case CRDT.OBJECT: {
+      const members: Member[] = [];
+      for (const [key, data] of plainEntries(node.data)) members.push([key, plainDraft(data)]);
+      return { type: node.type, members: withChildren(members, node.children) };
+    }
     case CRDT.MAP:
-      return { type: node.type, members: childDrafts(node.children) };
+      return { type: node.type, members: withChildren([], node.children) };
     case CRDT.LIST:
       return { type: node.type, items: itemsOf(node).map(draftOf) };
     case CRDT.REGISTER:
@@ -71,37 +68,43 @@ export function plainDraft(data: Json): Draft {
   return { type: CRDT.REGISTER, data };
 }
 
-function childDrafts(children: ReadonlyMap<string, StorageNode>): Member[] {
-  return Array.from(children, ([key, child]) => [key, draftOf(child)]);
+function withChildren(members: Member[], children: ReadonlyMap<string, StorageNode>): Member[] {
+  if (children.size > 0) for (const [key, child] of children) members.push([key, draftOf(child)]);
+  return members;
 }
 
 /** The ops that create a draft, parents before their children, as the SDK sends them. Recurses as deep as the draft is nested. */
 export function creationOps(draft: Draft, place: DraftPlace, ids: NewIds): CreateOp[] {
   const ops: CreateOp[] = [];
-  create(draft, place);
+  const { parentId, parentKey, ...replacing } = place;
+  create(draft, parentId, parentKey);
+  if (place.intent !== undefined) ops[0] = { ...ops[0]!, ...replacing };
   return ops;
 
-  function create(made: Draft, at: DraftPlace): void {
-    const head = { opId: ids.nextOpId(), id: ids.nextNodeId(), ...at };
-    ops.push(createOp(made, head));
-    for (const [parentKey, child] of childrenOf(made)) create(child, { parentId: head.id, parentKey });
+  function create(made: Draft, under: string, key: string): void {
+    const op = createOp(made, { opId: ids.nextOpId(), id: ids.nextNodeId(), parentId: under, parentKey: key });
+    ops.push(op);
+    for (const [childKey, child] of childrenOf(made)) create(child, op.id, childKey);
   }
 }
 
-function createOp(draft: Draft, head: DraftPlace & { opId: string; id: string }): CreateOp {
+type Head = Required<Pick<CreateOp, 'opId' | 'id' | 'parentId' | 'parentKey'>>;
+
+/** Written out: there may be as many as a patch may make nodes, and a copy by spread takes several times as long. */
+function createOp(draft: Draft, { opId, id, parentId, parentKey }: Head): CreateOp {
   switch (draft.type) {
     case CRDT.OBJECT:
-      return { type: OP.CREATE_OBJECT, ...head, data: plainMembers(draft.members) };
+      return { type: OP.CREATE_OBJECT, opId, id, parentId, parentKey, data: plainMembers(draft.members) };
     case CRDT.MAP:
-      return { type: OP.CREATE_MAP, ...head };
+      return { type: OP.CREATE_MAP, opId, id, parentId, parentKey };
     case CRDT.LIST:
-      return { type: OP.CREATE_LIST, ...head };
+      return { type: OP.CREATE_LIST, opId, id, parentId, parentKey };
     case CRDT.REGISTER:
-      return { type: OP.CREATE_REGISTER, ...head, data: draft.data };
+      return { type: OP.CREATE_REGISTER, opId, id, parentId, parentKey, data: draft.data };
     case CRDT.TEXT:
-      return { type: OP.CREATE_TEXT, ...head, data: draft.data, version: 0 };
+      return { type: OP.CREATE_TEXT, opId, id, parentId, parentKey, data: draft.data, version: 0 };
     case CRDT.FILE:
-      return { type: OP.CREATE_FILE, ...head, data: draft.data };
+      return { type: OP.CREATE_FILE, opId, id, parentId, parentKey, data: draft.data };
     default:
       return draft satisfies never;
   }
@@ -121,9 +124,11 @@ function childrenOf(draft: Draft): readonly Member[] {
   }
 }
 
-/** The plain values among an object's members. */
+/** The plain values among an object's members. No key is `__proto__`: all doors refuse it (`isForbiddenKey`). */
 export function plainMembers(members: readonly Member[]): Record<string, Json> {
-  return Object.fromEntries(members.flatMap(([key, draft]) => (draft.type === CRDT.REGISTER ? [[key, draft.data]] : [])));
+  const plain: Record<string, Json> = {};
+  for (const [key, draft] of members) if (draft.type === CRDT.REGISTER) plain[key] = draft.data;
+  return plain;
 }
 
 /** The members of an object that become nodes. */

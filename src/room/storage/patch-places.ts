@@ -15,7 +15,13 @@ import type { Storage } from './tree.ts';
  * nodes of one.
  */
 export const PATCH_CHANGES_MAX = 100_000;
-export const PATCH_CHARACTERS_MAX = 32 * 1024 * 1024;
+/**
+ * Nodes that copies, and moves to another parent, may make: each takes some 10 µs and hardly a character of the body, so that a few operations would hold the
+ * worker for seconds. What a body adds itself is paid for by its length.
+ */
+export const PATCH_COPIED_MAX = 20_000;
+/** Characters that its ops have and its body has not: those of copies above all. Each is written and measured some times: a quarter of a second at worst. */
+export const PATCH_CHARACTERS_MAX = 16 * 1024 * 1024;
 
 /** One operation on its way. */
 export interface Step {
@@ -23,7 +29,7 @@ export interface Step {
   readonly ids: NewIds;
   readonly batch: Batch;
   /** By the whole patch so far; of characters those that its body has not. */
-  readonly spent: { changes: number; characters: number };
+  readonly spent: { changes: number; copied: number; characters: number };
   /** Of the operation in the patch, from 0. */
   readonly index: number;
   readonly operation: PatchOperation;

@@ -17,6 +17,7 @@ import {
   locate,
   PATCH_CHANGES_MAX,
   PATCH_CHARACTERS_MAX,
+  PATCH_COPIED_MAX,
   refuse,
   type Step,
   type Target,
@@ -158,8 +159,11 @@ function parentOf(pointer: string): string {
 /** Counted first: a copy of all there is would be made for seconds, only to be refused. */
 function copyOf(step: Step, found: Found): Draft {
   if (!('node' in found)) return plainDraft(found.plain);
-  const left = PATCH_CHANGES_MAX - step.spent.changes;
-  if (copyOps(found.node, left) > left) refuse(step, TOO_MANY_CHANGES);
+  const changesLeft = PATCH_CHANGES_MAX - step.spent.changes;
+  const left = Math.min(PATCH_COPIED_MAX - step.spent.copied, changesLeft);
+  const nodes = copyOps(found.node, left);
+  if (nodes > left) refuse(step, left < changesLeft ? TOO_MANY_COPIES : TOO_MANY_CHANGES);
+  step.spent.copied += nodes;
   return draftOf(found.node);
 }
 
@@ -175,7 +179,12 @@ function run(step: Step, ops: readonly Op[]): void {
   }
 }
 
+/** Names, type and ids of an op. */
+const OP_CHARACTERS = 80;
+
 const TOO_MANY_CHANGES = `the patch makes more than ${PATCH_CHANGES_MAX} changes`;
+
+const TOO_MANY_COPIES = `the patch copies more than ${PATCH_COPIED_MAX} nodes`;
 
 function spend(step: Step, op: Op): void {
   step.spent.changes += 1;
@@ -184,8 +193,9 @@ function spend(step: Step, op: Op): void {
   if (step.spent.characters > PATCH_CHARACTERS_MAX) refuse(step, `the patch writes more than ${PATCH_CHARACTERS_MAX} characters`);
 }
 
-/** Characters that an op may have and the body it came in has not: all of a copy, and the place in a list, which grows out of those beside it. */
+/** Characters that an op may have and the body it came in has not: what a copy holds, and the place in a list, which grows out of those beside it. */
 function beyondBody({ operation }: Step, op: Op): number {
-  if (operation.op === 'copy' || operation.op === 'move') return JSON.stringify(op).length;
-  return 'parentKey' in op && typeof op.parentKey === 'string' ? op.parentKey.length : 0;
+  const place = 'parentKey' in op && typeof op.parentKey === 'string' ? op.parentKey.length : 0;
+  if (operation.op !== 'copy' && operation.op !== 'move') return place;
+  return OP_CHARACTERS + place + ('data' in op ? JSON.stringify(op.data).length : 0);
 }

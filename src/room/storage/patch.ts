@@ -74,7 +74,7 @@ function checkPointer(value: Json | undefined, key: string): void {
  */
 export function applyJsonPatch(storage: Storage, patch: readonly PatchOperation[], ids: NewIds): Applied {
   const batch = newBatch();
-  const spent = { changes: 0, characters: 0 };
+  const spent = { changes: 0, copied: 0, characters: 0 };
   atomically(storage, () => {
     for (const [index, operation] of patch.entries()) applyStep({ storage, ids, batch, spent, index, operation });
     return undefined;

@@ -9,7 +9,7 @@ import { POSITION_LENGTH_MAX } from '../../../src/room/storage/list-places.ts';
 import { opsFromLson } from '../../../src/room/storage/lson.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { applyJsonPatch, checkPatch, PATCH_OPERATIONS_MAX } from '../../../src/room/storage/patch.ts';
-import { PATCH_CHANGES_MAX } from '../../../src/room/storage/patch-places.ts';
+import { PATCH_CHANGES_MAX, PATCH_COPIED_MAX } from '../../../src/room/storage/patch-places.ts';
 import { SortedKeys } from '../../../src/room/storage/sorted-keys.ts';
 import { emptyStorage, type Storage } from '../../../src/room/storage/tree.ts';
 import { compactNodes, toJson, toPlainLson } from '../../support/storage-documents.ts';
@@ -391,36 +391,63 @@ describe('a patch that cannot be applied', () => {
   test('[JP8] copies of copies end at a bound', () => {
     const copies = Array.from({ length: 40 }, (_, n) => ({ op: 'copy', from: '/all', path: `/all/copy${n}` }));
     expect(refused({ op: 'add', path: '/all', value: { o: {} } }, ...copies)).toEqual(
-      semantic(16, 'copy', '/all/copy15', 'the patch makes more than 100000 changes'),
+      semantic(14, 'copy', '/all/copy13', 'the patch copies more than 20000 nodes'),
     );
     const long = 'x'.repeat(VALUE_CHARACTERS_MAX - 100);
     const many = Array.from({ length: 20 }, () => ({ op: 'copy', from: '/list/0', path: '/list/-' }));
     expect(refused({ op: 'add', path: '/list/0', value: long }, ...many)).toEqual(
-      semantic(17, 'copy', '/list/-', 'the patch writes more than 33554432 characters'),
+      semantic(9, 'copy', '/list/-', 'the patch writes more than 16777216 characters'),
     );
   });
 
   test('[CB16] a copy or move of more than may be changed is refused before any of it is made', () => {
     const storage = emptyStorage();
-    const items = Array.from({ length: PATCH_CHANGES_MAX }, () => 0);
+    const items = Array.from({ length: PATCH_COPIED_MAX }, () => 0);
     applyOps(storage, opsFromLson(node('LiveObject', { list: node('LiveList', items) }), newIds(800)), { actor: 800 });
     const ids = newIds();
     for (const op of ['copy', 'move'])
       expect(() => applyJsonPatch(storage, checkPatch([{ op, from: '/list', path: '/other' }]), ids)).toThrow(
-        `the patch makes more than ${PATCH_CHANGES_MAX} changes`,
+        `the patch copies more than ${PATCH_COPIED_MAX} nodes`,
       );
     expect(ids.nextNodeId()).toBe('900:0');
     expect(ids.nextOpId()).toBe('900:0');
-    // The list and one less are as many changes as a patch may make.
+    // The list and one less are as many nodes as a patch may copy.
     patch(storage, { op: 'remove', path: '/list/0' });
     patch(storage, { op: 'copy', from: '/list', path: '/other' });
-    expect(toJson(storage).other).toHaveLength(PATCH_CHANGES_MAX - 1);
+    expect(toJson(storage).other).toHaveLength(PATCH_COPIED_MAX - 1);
+  });
+
+  test('[CB66] copies and moves of one patch share a bound of nodes, whose operation is told; what a body adds itself does not count', () => {
+    const storage = emptyStorage();
+    const ids = newIds();
+    const apply = (...operations: object[]) => applyJsonPatch(storage, checkPatch(operations), ids);
+    const items = Array.from({ length: PATCH_COPIED_MAX }, (_, n) => ({ n }));
+    apply({ op: 'add', path: '/half', value: items.slice(0, PATCH_COPIED_MAX / 2 - 1) }, { op: 'add', path: '/o', value: {} });
+    const toBoth = [
+      { op: 'copy', from: '/half', path: '/one' },
+      { op: 'move', from: '/half', path: '/o/two' },
+    ];
+    const refusal = (op: string, path: string) => semantic(2, op, path, `the patch copies more than ${PATCH_COPIED_MAX} nodes`);
+    for (const op of ['copy', 'move'])
+      expect(() => apply(...toBoth, { op, from: '/o/two/0', path: '/three' })).toThrow(refusal(op, '/three'));
+    expect(Object.keys(toJson(storage)).sort()).toEqual(['half', 'o']);
+    apply(...toBoth, { op: 'add', path: '/three', value: items }, { op: 'move', from: '/one/0', path: '/one/7' });
+    expect(toJson(storage).three).toHaveLength(PATCH_COPIED_MAX);
+  });
+
+  test('[CB66] a patch that may copy no more may still change, up to the bound of changes', () => {
+    const storage = emptyStorage();
+    const add = { op: 'add', path: '/list', value: Array.from({ length: PATCH_CHANGES_MAX - 2 }, () => 0) };
+    const object = { op: 'add', path: '/o', value: {} };
+    expect(() => patch(storage, add, object, { op: 'copy', from: '/o', path: '/p' })).toThrow(
+      `the patch makes more than ${PATCH_CHANGES_MAX} changes`,
+    );
   });
 
   test('[JP8] so do places in a list, where an older journal has longer ones than are taken today', () => {
     const storage = withLongPlace(` ${' '.repeat(VALUE_CHARACTERS_MAX - 100)}!`);
     const many = Array.from({ length: 40 }, (_, value) => ({ op: 'replace', path: '/list/0', value }));
-    expect(() => patch(storage, ...many)).toThrow('the patch writes more than 33554432 characters');
+    expect(() => patch(storage, ...many)).toThrow('the patch writes more than 16777216 characters');
     expect((toJson(storage).list as Json[]).filter((item) => typeof item === 'number')).toEqual([]);
   });
 
