@@ -50,6 +50,7 @@ export function applyUpdateText(storage: Storage, op: UpdateTextOp, { session, w
   }
   const between = updatesSince(history, op.baseVersion, version);
   if (between === null) return rejected(`The text is at version ${version}; ${op.baseVersion} is too old, or not yet reached`);
+  // Where that is too much it is moved over less: what was typed may stand beside its place then, for everybody alike, but a refused edit is lost.
   const moved = movedOver(op.ops, latestSince(history, typedOver, version), work) ?? movedOver(op.ops, between, work);
   return moved === null ? rejected(TOO_MUCH) : applyMoved(storage, text, op, { moved, work });
 }
