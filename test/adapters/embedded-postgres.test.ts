@@ -24,6 +24,7 @@ import { openPostgres } from '../../src/adapters/postgres-sql.ts';
 import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
+import { compiled } from '../support/compiled.ts';
 import { until } from '../support/e2e/until.ts';
 import { aDataDir, fillDataDir } from '../support/postgres.ts';
 import { isRunning, processOf } from '../support/process-tree.ts';
@@ -82,13 +83,13 @@ interface Child {
   kill(): Promise<void>;
 }
 
-const childSource = new URL('../support/embedded-child.ts', import.meta.url).pathname;
+const embedded = [await compiled('test/support/embedded-child.ts')];
 
 function aChild(
   args: readonly string[],
-  { source = childSource, ...options }: { source?: string; uid?: number; gid?: number; env?: NodeJS.ProcessEnv } = {},
+  { program = embedded, ...options }: { program?: readonly string[]; uid?: number; gid?: number; env?: NodeJS.ProcessEnv } = {},
 ): Child {
-  const child = spawn(process.execPath, ['--import', 'tsx', source, ...args], { stdio: ['pipe', 'pipe', 'inherit'], ...options });
+  const child = spawn(process.execPath, [...program, ...args], { stdio: ['pipe', 'pipe', 'inherit'], ...options });
   const rows: number[] = [];
   const seen: Record<string, unknown>[] = [];
   let waiting: (() => void)[] = [];
@@ -336,9 +337,9 @@ describe.runIf(isRoot)('as root', () => {
     const sharedDir = join(base, 'shared');
     const clone = aCloneFor(join(base, 'closed'));
     const dataDir = join(clone, '.atrium');
-    const source = join(clone, 'test/support/embedded-child.ts');
+    const program = ['--import', 'tsx', join(clone, 'test/support/embedded-child.ts')];
 
-    const first = aChild([dataDir, sharedDir], { source });
+    const first = aChild([dataDir, sharedDir], { program });
     await first.next('row');
     await first.kill();
     const home = realpathSync(join(dataDir, 'postgres'));
@@ -346,7 +347,7 @@ describe.runIf(isRoot)('as root', () => {
     const [copied] = readdirSync(sharedDir).filter((name) => name.startsWith('postgres-'));
     const madeAt = statSync(join(sharedDir, copied!)).mtimeMs;
 
-    const second = aChild([dataDir, sharedDir], { source });
+    const second = aChild([dataDir, sharedDir], { program });
     const url = String(await second.next('url'));
     expect(await rowsKept(url)).toEqual(expect.arrayContaining(first.rows));
     expect(readdirSync(sharedDir).sort()).toEqual([home.split('/').at(-1), copied].sort());

@@ -2,21 +2,21 @@
 import { execFile } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
+import { compiled } from '../support/compiled.ts';
 import { freePort } from '../support/e2e/free-port.ts';
 import { aDataDir } from '../support/postgres.ts';
 import { useNodes } from '../support/redis.ts';
 import { services } from '../support/services.ts';
 
 const run = promisify(execFile);
-const CHILD = fileURLToPath(new URL('../support/redis-directory-child.ts', import.meta.url));
+const CHILD = await compiled('test/support/redis-directory-child.ts');
 
 /** What the child printed. @throws what it said otherwise, or when it did not end by itself. */
 async function runChild(url: string, awaited: 'answer' | 'away', env: Record<string, string> = {}): Promise<unknown> {
   const options = { env: { ...process.env, ...env }, timeout: 20_000 };
-  const { stdout, stderr } = await run(process.execPath, ['--import', 'tsx', CHILD, url, awaited], options);
+  const { stdout, stderr } = await run(process.execPath, [CHILD, url, awaited], options);
   if (stderr !== '') throw new Error(stderr);
   return JSON.parse(stdout);
 }

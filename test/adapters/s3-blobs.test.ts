@@ -6,6 +6,7 @@ import { S3Blobs } from '../../src/adapters/s3-blobs.ts';
 import { checkBucket } from '../../src/adapters/s3-start.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { aKey, bytesOf, inPieces, MIB, sha256, textOf } from '../support/blob-bodies.ts';
+import { compiled } from '../support/compiled.ts';
 import { until } from '../support/e2e/until.ts';
 import type { Fault } from '../support/faulty-http.ts';
 import { useS3 } from '../support/s3.ts';
@@ -200,7 +201,7 @@ describe.skipIf(!s3.isThere)('a large stream to S3', () => {
   test('[BL12] 200 MB pass through in 64 MB of memory', async () => {
     const { PATH = '' } = process.env;
     const env = { PATH, MEGABYTES: '200', ...s3.settings(blobs.bucket.name) };
-    const child = ['--import', 'tsx', 'test/support/put-child.ts'];
+    const child = [await compiled('test/support/put-child.ts')];
     const { stdout } = await promisify(execFile)(process.execPath, child, { env });
     const { size, grownBytes } = JSON.parse(stdout) as { size: number; grownBytes: number };
     expect(size).toBe(200 * MIB);

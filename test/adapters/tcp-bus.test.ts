@@ -9,6 +9,7 @@ import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
 import type { Bus, Message } from '../../src/kernel/cluster/bus.ts';
+import { compiled } from '../support/compiled.ts';
 import { until } from '../support/e2e/until.ts';
 import {
   aProxiedBus,
@@ -182,9 +183,9 @@ test('[BU16] bytes that wait for a link are bounded too', async () => {
   await until('it is named', () => here.heard.length === 1);
 });
 
-function aChild() {
-  const source = new URL('../support/tcp-bus-child.ts', import.meta.url).pathname;
-  const child = spawn(process.execPath, ['--import', 'tsx', source], { stdio: ['pipe', 'pipe', 'inherit'] });
+async function aChild() {
+  const program = await compiled('test/support/tcp-bus-child.ts');
+  const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] });
   closing.push(() => {
     child.kill('SIGKILL');
   });
@@ -198,7 +199,7 @@ test.each([
   ['frozen', 'SIGSTOP'],
 ] as const)('[BU17] a process that is %s is down: open asks are OUTCOME_UNKNOWN', async (_, signal) => {
   const here = await open();
-  const { child, lines } = aChild();
+  const { child, lines } = await aChild();
   await until('it listens', () => lines.length === 1, { timeoutMs: 20_000 });
   const address = asWorkerAddress(lines[0]!);
   expect(await here.bus.ask(address, message(1, 'echo'), DEADLINE)).toBe(1);

@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { helpText, readCommandLine } from '../../src/app/command-line.ts';
 import { readSettings, SETTINGS } from '../../src/config.ts';
+import { compiled } from '../support/compiled.ts';
 
 test('[CL1] every setting but SECRET_KEY is a flag, and what a flag says is what the setting becomes', () => {
   for (const [name, schema] of Object.entries(SETTINGS) as [string, { type?: string; default?: unknown }][]) {
@@ -46,8 +47,9 @@ test('[CL3] --help names the common settings and their defaults, in lines that f
 });
 
 test('[CL4] the process ends with 0 after --help and with 2 after a wrong flag or setting, before it touches anything', async () => {
+  const main = await compiled('src/main.ts');
   const run = (...args: string[]) =>
-    promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/main.ts', ...args], { timeout: 20_000 }).then(
+    promisify(execFile)(process.execPath, [main, ...args], { timeout: 20_000 }).then(
       ({ stdout }) => ({ code: 0, text: stdout }),
       ({ code, stderr }: { code: number; stderr: string }) => ({ code, text: stderr }),
     );

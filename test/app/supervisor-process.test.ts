@@ -5,6 +5,7 @@ import { asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { SqlOwnership } from '../../src/kernel/cluster/sql-ownership.ts';
 import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
+import { compiled } from '../support/compiled.ts';
 import { quietPorts } from '../support/e2e/free-port.ts';
 import { until } from '../support/e2e/until.ts';
 import { usePostgres } from '../support/postgres.ts';
@@ -20,8 +21,13 @@ beforeAll(async () => {
   db = await postgres.open({ url });
 });
 
+const [supervisor, worker] = await Promise.all([
+  compiled('test/support/supervisor-child.ts'),
+  compiled('test/support/worker-child.ts'),
+]);
+
 function start(settings: Readonly<Record<string, string>> = {}): Supervised {
-  return new Supervised(['--import', 'tsx', 'test/support/supervisor-child.ts'], {
+  return new Supervised([supervisor, worker], {
     WORKERS: '2',
     HOST: '127.0.0.1',
     PORT: '0',

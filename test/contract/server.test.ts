@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { makeNodeServer } from '../../src/adapters/node-server.ts';
 import { loadUws } from '../../src/adapters/uws-server.ts';
 import type { MakeServer } from '../../src/kernel/transport/server.ts';
+import { compiled } from '../support/compiled.ts';
 import { SILENT, serverContract, sharingContract, stallContract } from './server.contract.ts';
 
 const adapters: readonly (readonly [name: string, load: () => Promise<MakeServer>])[] = [
@@ -26,7 +27,7 @@ test('[TR33] where a port cannot be shared, who wants to share it is refused by 
 });
 
 test.each(['uws', 'node'])('[TR30] after close nothing keeps the process alive: %s', async (name) => {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'test/support/server-child.ts', name], { timeout: 10_000 });
+  const child = spawn(process.execPath, [await compiled('test/support/server-child.ts'), name], { timeout: 10_000 });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (data) => {

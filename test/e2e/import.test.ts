@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import * as Y from 'yjs';
+import { compiled } from '../support/compiled.ts';
 import { ask } from '../support/e2e/rest.ts';
 import { aServer, isExternal, type TestServer } from '../support/e2e/server.ts';
 import { until } from '../support/e2e/until.ts';
@@ -19,7 +20,8 @@ async function aFolder(): Promise<string> {
   return folder;
 }
 
-const command = (flags: readonly string[]): string[] => ['--import', 'tsx', 'src/import.ts', '--to', to.url, ...flags];
+const program = await compiled('src/import.ts');
+const command = (flags: readonly string[]): string[] => [program, '--to', to.url, ...flags];
 const env = { ...process.env, FROM_SECRET_KEY: from.secretKey, SECRET_KEY: to.secretKey };
 
 function importRooms(...flags: string[]): Promise<{ code: number; stdout: string; stderr: string }> {

@@ -2,14 +2,16 @@
 import { execFile } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { readPlan } from '../../bench/users/plan.ts';
+import { compiled } from '../support/compiled.ts';
 import { aServer } from '../support/e2e/server.ts';
 
 const server = await aServer();
+const program = await compiled('bench/users/run.ts');
 
 function load(...flags: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const { PATH = '', HOME = '' } = process.env;
   const env = { PATH, HOME, SECRET_KEY: server.secretKey, PUBLIC_KEY: server.publicKey };
-  const args = ['--import', 'tsx', 'bench/users/run.ts', ...flags];
+  const args = [program, ...flags];
   return new Promise((resolve) => {
     execFile(process.execPath, args, { env, timeout: 60_000 }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),

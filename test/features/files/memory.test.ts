@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bytesOf, MIB } from '../../support/blob-bodies.ts';
+import { compiled } from '../../support/compiled.ts';
 import { aFileId, fileAt } from '../../support/e2e/files.ts';
 import { freePort } from '../../support/e2e/free-port.ts';
 import { until } from '../../support/e2e/until.ts';
@@ -32,7 +33,7 @@ async function startServer(settings: Record<string, string>): Promise<{ child: C
   const folder = await mkdtemp(join(tmpdir(), 'atrium-memory-'));
   const port = await freePort();
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], {
+  const child = spawn(process.execPath, [await compiled('src/main.ts')], {
     env: {
       PATH,
       HOME,
