@@ -1,14 +1,13 @@
 /** A few processes that share the seeds of a run. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { setPriority } from 'node:os';
-import { fileURLToPath } from 'node:url';
+import { compiled } from '../support/compiled.ts';
 import { add, type Batch, emptyTally, type Tally } from './batch.ts';
 
-const CHILD = fileURLToPath(new URL('./seeds-child.ts', import.meta.url));
 /** What waits beside it for clocks and sockets comes first. */
 const NICE = 5;
 /** Most of what a seed makes dies young: with room for it, half of the collector's work goes away. */
-const NODE_OPTIONS = ['--import', 'tsx', '--max-semi-space-size=64'];
+const NODE_OPTIONS = ['--max-semi-space-size=64'];
 
 export interface Run extends Batch {
   /** Whether the first seed that fails is enough. */
@@ -21,9 +20,13 @@ export interface Run extends Batch {
 export class Pool {
   readonly #children: readonly ChildProcess[];
 
-  constructor(size: number) {
+  static async open(size: number): Promise<Pool> {
+    return new Pool(size, await compiled('test/sim/seeds-child.ts'));
+  }
+
+  private constructor(size: number, program: string) {
     this.#children = Array.from({ length: size }, () => {
-      const child = fork(CHILD, { execArgv: NODE_OPTIONS, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+      const child = fork(program, { execArgv: NODE_OPTIONS, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
       setPriority(child.pid!, NICE);
       return child;
     });

@@ -36,7 +36,7 @@ async function tell(seed: number): Promise<boolean> {
 }
 
 async function runMany(): Promise<boolean> {
-  const pool = new Pool(Number(values.processes));
+  const pool = await Pool.open(Number(values.processes));
   const names = mutant === undefined ? [null] : mutant === 'all' ? Object.keys(MUTANTS) : [mutant];
   let isFine = true;
   for (const name of names) {

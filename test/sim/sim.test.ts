@@ -19,8 +19,8 @@ const PROCESSES = 2;
 const TIMEOUT_MS = 3_600_000; // for a machine that does much else
 
 let pool: Pool;
-beforeAll(() => {
-  pool = new Pool(PROCESSES);
+beforeAll(async () => {
+  pool = await Pool.open(PROCESSES);
 });
 afterAll(() => pool.close());
 
