@@ -6,8 +6,7 @@
  * time; what gathers meanwhile is the next entry. A failed or fenced append drops the room: state that cannot be written down is not
  * state (design §4; invariants I1–I3 of reliability 2.0).
  */
-import { AppError, type ErrorCode } from '../base/errors.ts';
-import type { SessionId } from '../base/ids.ts';
+import { AppError } from '../base/errors.ts';
 import type { Actor } from '../kernel/actor/actor.ts';
 import type { Recall } from '../kernel/cluster/ownership.ts';
 import type { AppendOutcome, JournalEntry } from '../kernel/persistence/journal.ts';
@@ -17,8 +16,9 @@ import { Fanout, type Sending, weightOf } from './fanout.ts';
 import { type Answer, Gate, type Gated, heldBy } from './gate.ts';
 import { HistoryKeeper } from './history-keeper.ts';
 import { encodeRecord, type JournalRecord } from './journal-record.ts';
+import { Partings } from './partings.ts';
 import { Pending } from './pending.ts';
-import { GATED_BYTES_MAX, JOIN_ANEW, type RoomGround, SETTLE_AFTER_MS } from './policy.ts';
+import { GATED_BYTES_MAX, type RoomGround, SETTLE_AFTER_MS } from './policy.ts';
 import { heedsTime } from './presence.ts';
 import { decide } from './room.ts';
 import type { RoomActorDeps } from './room-actor-deps.ts';
@@ -36,6 +36,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
   readonly room: RoomState;
   #ground: RoomGround;
   readonly #fanout: Fanout;
+  readonly #partings: Partings;
   readonly #gate: Gate;
   readonly #onLost: () => void;
   readonly #pending: Pending;
@@ -64,6 +65,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
     this.#lastBusyMs = deps.clock.nowMs();
     this.#pending = new Pending(deps, this);
     this.#fanout = new Fanout(deps, this);
+    this.#partings = new Partings(deps, { shell: this, fanout: this.#fanout });
     this.#keeper = new SnapshotKeeper(deps, this);
     this.#history = new HistoryKeeper(deps, this);
     this.#upkeep = new Upkeep(deps, this, [this.#keeper, this.#history]);
@@ -102,18 +104,13 @@ export class RoomActor implements Actor<Command>, RoomShell {
     });
   }
 
-  /** A refused message costs the session that sent it its socket, and nobody else anything; a session that is not known joins anew. */
+  /** A refused message costs the session that sent it something (`partings.ts`), and nobody else anything. */
   tell(command: Command): void {
     try {
       this.#perform(this.#decide(command), null);
       if (command.type === 'session.leave' || command.type === 'sessions.depart') this.#pending.append(); // they take along the copy that could bring it back
     } catch (error) {
-      if (!(error instanceof AppError))
-        this.#deps.log.error({ err: error, roomId: this.room.id, command: command.type }, 'decision failed');
-      if (!('from' in command) || command.from === null) return;
-      const refusal = error instanceof AppError ? error : new AppError('INTERNAL_SERVER_ERROR');
-      if (JOIN_ANEW.has(refusal.code)) this.#loseSessions([command.from]);
-      else this.#close([command.from], refusal);
+      this.#partings.refuse(command, error);
     }
   }
 
@@ -211,7 +208,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
       this.#isLost = true;
       this.#pending.drop();
       this.#watch.close();
-      this.#loseSessions([...this.room.sessions.keys()]);
+      this.#partings.loseEveryone();
     }
   }
 
@@ -264,7 +261,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
           this.#send(effect, decision, version);
           break;
         case 'close':
-          this.#when(effect.when, version, { release: () => this.#closeFor(effect.session, effect.code, effect.facts) });
+          this.#when(effect.when, version, { release: () => this.#partings.close(effect.session, effect.code, effect.facts) });
           break;
         case 'reply': {
           if (answer === null) break;
@@ -353,7 +350,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
     );
     // Fenced entries were not written, so nothing that waited had its effect; of the others it is not known.
     this.#gate.refuseAll(new AppError(why === 'fenced' ? 'ROOM_MOVED' : 'OUTCOME_UNKNOWN'));
-    this.#loseSessions([...this.room.sessions.keys()]);
+    this.#partings.loseEveryone();
   }
 
   guarded(task: () => void): void {
@@ -377,20 +374,6 @@ export class RoomActor implements Actor<Command>, RoomShell {
       this.#isSettling = false;
       if (!this.#isLost) this.tell({ type: 'ydoc.settle' });
     });
-  }
-
-  #closeFor(session: SessionId | 'everyone', code: ErrorCode, facts: Record<string, unknown>): void {
-    this.#close(session === 'everyone' ? [...this.room.sessions.keys()] : [session], new AppError(code, facts));
-  }
-
-  #close(sessions: readonly SessionId[], refusal: AppError): void {
-    this.guarded(() => this.#fanout.flush());
-    this.#deps.sessions.closeSessions(sessions, refusal);
-  }
-
-  #loseSessions(sessions: readonly SessionId[]): void {
-    this.guarded(() => this.#fanout.flush());
-    this.#deps.sessions.loseSessions(sessions);
   }
 
   /** Resolves when all that is decided is in the journal, or with false when the room was lost before. */
