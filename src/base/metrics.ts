@@ -18,6 +18,11 @@ export const COUNTERS = {
     help: 'Journal entries by outcome: committed; fenced, because the room has a newer owner; forked, because another entry is in its place; failed, given up without an answer.',
   },
   atrium_rooms_lost_total: { label: 'why', help: 'Rooms dropped from memory unread; clients came back and read them anew.' },
+  atrium_rooms_held_total: {
+    label: 'outcome',
+    values: ['held', 'refused'],
+    help: 'Rooms whose messages took long: held, they have turns of 25 ms from then on, until none waits; refused, one more than may wait came.',
+  },
   atrium_claims_total: {
     label: 'outcome',
     values: ['claimed', 'owned', 'gone', 'quarantined', 'failed'],
@@ -87,6 +92,7 @@ export const HISTOGRAMS = {
 /** Read at the moment somebody looks. */
 export const GAUGES = {
   atrium_rooms: 'Rooms in memory on this worker.',
+  atrium_held_rooms: 'Rooms whose messages take long and wait for their turns, one room in each turn of the event loop.',
   atrium_connections: 'WebSockets on this worker.',
   atrium_intake_bytes: 'Frames of clients that came and wait, because this worker is behind; about 64 MiB at most.',
   atrium_lease_remaining_seconds: 'How long this worker may still own rooms unless it renews its lease; 0 when it may not.',

@@ -114,6 +114,10 @@ export class RoomActor implements Actor<Command>, RoomShell {
     }
   }
 
+  refuse(command: Command, error: AppError): boolean {
+    return this.#partings.refuse(command, error);
+  }
+
   tick(nowMs: number): void {
     if (this.#isLost) return;
     letTextsGo(this.room.storage);

@@ -6,6 +6,7 @@ import { Background, twentieth } from '../base/background.ts';
 import { chanceFrom } from '../base/clock.ts';
 import { asRoomId, type Incarnation, type RoomId, type WorkerAddress } from '../base/ids.ts';
 import { type Metrics, noMetrics } from '../base/metrics.ts';
+import { roughBytesOf } from '../base/rough-bytes.ts';
 import { noTracer } from '../base/trace.ts';
 import { ActorHost } from '../kernel/actor/actor-host.ts';
 import type { WorkerEntry } from '../kernel/cluster/directory.ts';
@@ -37,6 +38,8 @@ import type { WorkerDeps } from './worker-deps.ts';
 
 /** Commands that wait for one room to load; each is a socket that joins or a REST call. */
 const WAITING_PER_ROOM_MAX = 2_000;
+/** A command that waits in memory is not weighed any further than that: no second one finds room beside it. */
+const COMMAND_BYTES_MAX = 16 * 1024 * 1024;
 /** With other workers there, the sockets of a drained one are sent to them over this time. */
 const DRAIN_SPREAD_MS = 3_000;
 /** How long a drain waits for an entry of the journal, from its own beginning. What is not written by then was not acknowledged. */
@@ -103,6 +106,11 @@ export class Worker {
       onError: (error, roomId) => log.error({ err: error, roomId }, 'room failed'),
       onStopped: (roomId) => this.#locations.retract(roomId),
       onUntold: (_, command) => this.#unheard(command, this.gateway),
+      onHeld: (roomId, outcome) => {
+        metrics.count('atrium_rooms_held_total', outcome);
+        log.debug({ roomId, outcome }, 'room takes long');
+      },
+      weightOf: (command) => roughBytesOf(command, COMMAND_BYTES_MAX),
       load: (key, onLost) => this.#load(key, onLost),
     });
     this.#locations = new OwnLocations({ directory, address: bus.address, incarnation: () => ownership.incarnation, log });
@@ -300,6 +308,7 @@ export class Worker {
 
   #showIn(metrics: Metrics): void {
     metrics.gauge('atrium_rooms', () => this.#host.size);
+    metrics.gauge('atrium_held_rooms', () => this.#host.held);
     metrics.gauge('atrium_connections', () => this.gateway.size);
     metrics.gauge('atrium_journal_waiting_bytes', () => this.#loadDeps.waiting.bytes);
     metrics.gauge('atrium_journal_oldest_seconds', () => this.#journal.oldestMs / 1_000);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import * as Y from 'yjs';
 import { Background, twentieth } from '../../src/base/background.ts';
+import { AppError } from '../../src/base/errors.ts';
 import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { sha256Base64 } from '../../src/base/sha256.ts';
@@ -256,6 +257,22 @@ test('[GA7] a refused message closes the socket of its sender and nobody else', 
   const { actor, closed } = withPeople(anActor());
   actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update: new Uint8Array([255, 255, 255, 255]) });
   expect(closed).toEqual([{ to: ['ann'], code: 'YJS_UPDATE_INVALID' }]);
+});
+
+test('[CB57] what found no room among the commands that wait costs its sender the socket, and what no session sent is not refused', () => {
+  const { actor, closed, room } = withPeople(anActor());
+  const overloaded = new AppError('ROOM_OVERLOADED');
+  const nobodys: Command[] = [
+    { type: 'session.leave', sessionId: id('bob') },
+    { type: 'event.broadcast', from: null, event: 1 },
+  ];
+  expect([set('ann', 1, 1), ...nobodys].map((command) => actor.refuse(command, overloaded))).toEqual([true, false, false]);
+  expect(actor.refuse(set('bob', 1, 1), new AppError('ROOM_MOVED'))).toBe(true);
+  expect(closed).toEqual([
+    { to: ['ann'], code: 'ROOM_OVERLOADED' },
+    { to: ['bob'], code: 'joins anew' },
+  ]);
+  expect(room.version).toBe(0);
 });
 
 test('[SN-R1] a snapshot is taken at the moment, and saved only once that moment is durable', async () => {

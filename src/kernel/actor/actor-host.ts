@@ -1,9 +1,9 @@
 /**
  * The actors alive on this worker.
  *
- * Commands wait only while their actor loads or stops; after that each is decided the moment it arrives. The wait is bounded, because a
- * queue without a limit turns one slow load into a dead worker. One load per actor, however many callers; but what it found is no answer to who came after
- * it had begun to look.
+ * Commands wait only while their actor loads or stops, or is held because they take long (`held-slots.ts`); else each is decided the moment it arrives. The wait
+ * is bounded, because a queue without a limit turns one slow load into a dead worker. One load per actor, however many callers; but what it found is no answer to
+ * who came after it had begun to look.
  */
 import { Background, type BackgroundTurn } from '../../base/background.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -12,6 +12,7 @@ import { Rounds } from '../../base/rounds.ts';
 import { Turns } from '../../base/turns.ts';
 import type { Recall } from '../cluster/ownership.ts';
 import type { Actor } from './actor.ts';
+import { HeldSlots } from './held-slots.ts';
 import { type Line, Slot } from './slot.ts';
 
 export interface ActorHostDeps<Command> {
@@ -30,6 +31,10 @@ export interface ActorHostDeps<Command> {
   readonly onUntold?: (key: string, command: Command) => void;
   /** The actor has written down its state and given up its ownership, or could not: it is not here any more. */
   readonly onStopped?: (key: string) => void;
+  /** About how much memory a command holds, in bytes; asked only of those that wait for a held actor. Nothing when absent. */
+  readonly weightOf?: (command: Command) => number;
+  /** An actor's commands took so long that further ones have their turns (`held`), or one found no room among those that wait (`refused`). */
+  readonly onHeld?: (key: string, outcome: 'held' | 'refused') => void;
 }
 
 const TICK_EVERY_MS = 1_000;
@@ -40,6 +45,13 @@ const RESUMES_MAX = 50;
 const IDLE_STOPS_EVERY_MS = 10;
 /** Of up to so many idle actors one stops at a time, of twice as many two, and so on: they are gone in the end, however many come. */
 const IDLE_STOPS_FOR_EACH = 2_500;
+/** So many commands more than for a load may wait for a held actor: whoever tells it sends 2,000 at once, without an answer. */
+const HELD_BESIDE = 2_500;
+/** They hold so much, and one command more. */
+const HELD_BYTES_MAX = 16 * 1024 * 1024;
+const HELD_BYTES_OF_ALL_MAX = 64 * 1024 * 1024;
+/** So much finds room for every actor, however much waits for the others. */
+const HELD_BYTES_SURE = 64 * 1024;
 /** Loads side by side; the others wait their turn. When a worker dies, thousands of actors may be asked for in one moment. */
 const LOADS_MAX = 50;
 
@@ -51,11 +63,13 @@ export class ActorHost<Command> {
   #areSuspended = false;
   readonly #turns = new Turns(LOADS_MAX);
   readonly #idleStops: Background;
+  readonly #held: HeldSlots;
   #isResuming = false;
 
   constructor(deps: ActorHostDeps<Command>) {
     this.#deps = deps;
     this.#idleStops = new Background(deps.clock, fewAtATime);
+    this.#held = new HeldSlots({ clock: deps.clock, onError: deps.onError, onHeld: (key) => deps.onHeld?.(key, 'held') });
     this.#ticks = new Rounds({
       clock: deps.clock,
       entries: this.#slots,
@@ -71,14 +85,18 @@ export class ActorHost<Command> {
     return this.#slots.size;
   }
 
+  /** Actors whose commands have their turns. */
+  get held(): number {
+    return this.#held.size;
+  }
+
   get keys(): string[] {
     return [...this.#slots.keys()];
   }
 
   /** Those that may move, which fewest follow in front: hot ones are to move last (reliability 2.a). */
   get movable(): string[] {
-    const isUp = ([, { actor, stopped }]: [string, Slot<Command>]): boolean => actor !== null && stopped === null;
-    return this.#leastFollowedFirst().flatMap((entry) => (isUp(entry) ? [entry[0]] : []));
+    return this.#leastFollowedFirst().flatMap(([key, { isUp }]) => (isUp ? [key] : []));
   }
 
   /** Whether a command would be decided here without waking anybody. */
@@ -94,16 +112,18 @@ export class ActorHost<Command> {
 
   /**
    * Hands `command` to the actor, loading it first if it sleeps. Resolves with its reply.
-   * @throws AppError the refusal; SERVER_STOPPING; WORKER_OVERLOADED when it may not be woken now; ROOM_OVERLOADED when too many wait for the load
+   * @throws AppError the refusal; SERVER_STOPPING; WORKER_OVERLOADED when it may not be woken now; ROOM_OVERLOADED when too many wait
    * already. The last three are safe to retry.
    */
   async ask(key: string, command: Command): Promise<unknown> {
     if (this.#deps.mayWake?.() === false && !this.#slots.has(key)) throw new AppError('WORKER_OVERLOADED');
     const slot = this.#slotFor(key);
-    if (slot.actor !== null && slot.stopped === null) return slot.actor.act(command);
-    if (slot.waiting.length >= this.#deps.waitingMax) throw new AppError('ROOM_OVERLOADED');
+    if (slot.hears) return slot.act(command);
+    const bytes = this.#weigh(slot, command);
+    if (slot.isHeld ? !this.#fits(slot, bytes) : slot.waiting.length >= this.#deps.waitingMax)
+      throw new AppError('ROOM_OVERLOADED');
     return new Promise((resolve, reject) => {
-      slot.waiting.push({ run: (actor) => resolve(act(actor, command)), fail: reject });
+      slot.waiting.push({ run: (actor) => resolve(act(actor, command)), fail: reject, bytes });
     });
   }
 
@@ -114,14 +134,34 @@ export class ActorHost<Command> {
 
   /**
    * The same without an answer, and without waking anybody: false when the actor sleeps. Plain calls all the way, because this is the
-   * path of every socket frame. What waits for a load is bounded by the senders: each has asked to join first, and `ask` is bounded.
+   * path of every socket frame. What waits for a load is bounded by the senders: each has asked to join first, and `ask` is bounded. What a held actor has no
+   * room for is refused to whoever sent it.
    */
   tell(key: string, command: Command): boolean {
     const slot = this.#awake(key);
     if (slot === null) return false;
-    if (!slot.tell(command))
-      slot.waiting.push({ run: (actor) => actor.tell(command), fail: () => this.#deps.onUntold?.(key, command) });
+    if (!slot.tell(command)) this.#keep(slot, command);
     return true;
+  }
+
+  #keep(slot: Slot<Command>, command: Command): void {
+    const { key } = slot;
+    const bytes = this.#weigh(slot, command);
+    if (slot.isHeld && !this.#fits(slot, bytes) && slot.actor?.refuse(command, new AppError('ROOM_OVERLOADED')) === true) {
+      this.#deps.onHeld?.(key, 'refused');
+      return;
+    }
+    slot.waiting.push({ run: (actor) => actor.tell(command), fail: () => this.#deps.onUntold?.(key, command), bytes });
+  }
+
+  /** What waits for a load is not weighed. */
+  #weigh({ isHeld }: Slot<Command>, command: Command): number {
+    return isHeld ? (this.#deps.weightOf?.(command) ?? 0) : 0;
+  }
+
+  #fits({ waiting }: Slot<Command>, bytes: number): boolean {
+    if (waiting.length >= this.#deps.waitingMax + HELD_BESIDE || waiting.bytes >= HELD_BYTES_MAX) return false;
+    return this.#held.bytes < HELD_BYTES_OF_ALL_MAX || waiting.bytes + bytes <= HELD_BYTES_SURE;
   }
 
   /** The way to an actor that is awake here, or null. It may be kept, and keeps nothing of an actor that is gone. */
@@ -228,7 +268,7 @@ export class ActorHost<Command> {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
     if (this.#isClosed) throw new AppError('SERVER_STOPPING');
-    const slot = new Slot<Command>();
+    const slot = new Slot<Command>(key, this.#held);
     this.#slots.set(key, slot); // before the first await: one load, however many callers
     slot.loaded = this.#load(key, slot).catch((error: unknown) => this.#deps.onError(error, key));
     return slot;
@@ -244,18 +284,14 @@ export class ActorHost<Command> {
       });
       if (this.#slots.get(key) !== slot) throw new AppError('ROOM_MOVED'); // lost while loading
       slot.actor = actor;
-      this.#runWaiting(slot, actor);
+      slot.runLoaded();
     } catch (error) {
       this.#forget(key, slot);
       const isFinal = error instanceof AppError && !error.retry && !this.#isClosed;
-      for (const { fail } of slot.waiting.splice(0, isFinal ? slot.early : slot.waiting.length)) fail(error);
+      for (const { fail } of slot.waiting.take(isFinal ? slot.early : slot.waiting.length)) fail(error);
       this.#wakeAgain(key, slot); // for them it may be there by now, such as a room that was made meanwhile
       if (!(error instanceof AppError)) throw error;
     }
-  }
-
-  #runWaiting(slot: Slot<Command>, actor: Actor<Command>): void {
-    for (const { run } of slot.waiting.splice(0)) run(actor);
   }
 
   #tick(key: string, slot: Slot<Command>): void {
@@ -275,7 +311,8 @@ export class ActorHost<Command> {
     slot.isIdle = true;
     this.#idleStops.next(() => {
       slot.isIdle = false;
-      if (slot.actor?.isIdle(this.#deps.clock.nowMs()) === true) void this.#stop(key, slot);
+      const isNeeded = slot.waiting.length > 0; // it is held
+      if (!isNeeded && slot.actor?.isIdle(this.#deps.clock.nowMs()) === true) void this.#stop(key, slot);
     });
   }
 
@@ -297,7 +334,7 @@ export class ActorHost<Command> {
   }
 
   #wakeAgain(key: string, { waiting, isMoving }: Slot<Command>): void {
-    const rest = waiting.splice(0);
+    const rest = waiting.take();
     if (rest.length === 0) return;
     if (this.#isClosed || isMoving) for (const { fail } of rest) fail(new AppError(isMoving ? 'ROOM_MOVED' : 'SERVER_STOPPING'));
     else this.#slotFor(key).waiting.push(...rest);
@@ -305,7 +342,7 @@ export class ActorHost<Command> {
 
   #drop(key: string, slot: Slot<Command>): void {
     this.#forget(key, slot);
-    for (const { fail } of slot.waiting.splice(0)) fail(new AppError('ROOM_MOVED'));
+    for (const { fail } of slot.waiting.take()) fail(new AppError('ROOM_MOVED'));
   }
 
   #forget(key: string, slot: Slot<Command>): void {

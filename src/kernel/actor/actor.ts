@@ -1,3 +1,4 @@
+import type { AppError } from '../../base/errors.ts';
 import type { Recall } from '../cluster/ownership.ts';
 
 /** What the kernel knows of an actor: it acts on commands one at a time, can be idle, and can be stopped in order. */
@@ -9,6 +10,11 @@ export interface Actor<Command> {
   act(command: Command): Promise<unknown>;
   /** The same for commands without an answer: refusals are the actor's own affair. */
   tell(command: Command): void;
+  /**
+   * The command was told, and is not to be decided: as if that had thrown `error`, also while it stops. False when nobody sent it whom that could be said to; then
+   * nothing was done.
+   */
+  refuse(command: Command, error: AppError): boolean;
   /** Called about once a second. */
   tick(nowMs: number): void;
   /** True when it has had nothing to do for so long that it may sleep. */

@@ -22,6 +22,9 @@ class Recorder implements Actor<string> {
   tell(command: string): void {
     this.heard.push(command);
   }
+  refuse(): boolean {
+    return false;
+  }
   tick(): void {
     this.heard.push('tick');
     if (this.breaks) throw new Error('broken');

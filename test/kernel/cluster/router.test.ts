@@ -45,6 +45,7 @@ function aCluster(...names: string[]) {
             return state.answers(text);
           },
           tell: ({ text }) => void heard.push(text),
+          refuse: () => false,
           tick: () => undefined,
           isIdle: () => false,
           drop: () => undefined,
