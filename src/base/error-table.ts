@@ -6,10 +6,11 @@
  * SDK for good, 41xx makes it authenticate again; after 42xx and 1013 it waits 2 s, then 30 s and more, which suits who asks too much of
  * us; after 1012 it is back within 10 s, which suits what is away for a moment).
  */
+import { YJS_ERRORS } from './yjs-errors.ts';
 
 export type Facts = Readonly<Record<string, unknown>>;
 
-interface ErrorEntry {
+export interface ErrorEntry {
   /** HTTP status of the REST answer. */
   readonly status: number;
   /** Close code when the refusal ends a socket. */
@@ -229,28 +230,7 @@ export const ERRORS = {
     message: () => 'The first request with this Idempotency-Key is still running.',
     suggestion: 'Send the request again after the seconds in Retry-After: it is then given the answer of the first.',
   },
-  YJS_UPDATE_INVALID: {
-    status: 422,
-    close: 4000,
-    retry: false,
-    message: (facts) => `The Yjs update was refused: ${facts.reason}.`,
-    suggestion: 'Send an update in the V1 encoding, as Y.encodeStateAsUpdate makes it.',
-  },
-  YJS_UPDATE_EARLY: {
-    status: 422,
-    close: 4000,
-    retry: false,
-    message: (facts) =>
-      `The Yjs update builds on others that have not come, and more than ${facts.pendingBytesMax} bytes would wait.`,
-    suggestion: 'Send the updates it builds on first, or the whole document.',
-  },
-  YJS_CLIENT_ID_IN_USE: {
-    status: 409,
-    close: 4000,
-    retry: false,
-    message: (facts) => `Another live session writes as Yjs client ${facts.clientId}.`,
-    suggestion: 'Give each Y.Doc its own clientID; Yjs picks a random one by itself.',
-  },
+  ...YJS_ERRORS,
   FRAME_INVALID: {
     status: 422,
     close: 4000,

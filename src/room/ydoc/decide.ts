@@ -84,15 +84,15 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
   const doc = room.ydocs.get(guid) ?? emptyYdoc();
   if (session !== null && !allows(session.permissions, 'storage', 'write')) {
     // On every connect y-websocket sends what it thinks we lack, a reader too: usually nothing, and then there is nothing to refuse.
-    return isHere(doc, scanUpdate(update, YDOC_LIMITS)) ? [] : refuse(session, guid);
+    return isHere(doc, scanUpdate(update, YDOC_LIMITS)) ? [] : refuse(session, guid, READS_ONLY);
   }
   checkYdocCount(room.ydocs, guid, ctx);
   let accepted: Accepted;
   try {
     accepted = acceptUpdate(doc, update, { session: from, live: room.sessions });
   } catch (error) {
-    if (session === null || !(error instanceof AppError) || error.code !== 'YJS_UPDATE_EARLY') throw error;
-    return [ask(session, guid, doc)]; // it answers with this update and all that it builds on
+    if (session === null || !(error instanceof AppError)) throw error;
+    return answerTo(error, session, guid, doc);
   }
   const { journal } = accepted;
   if (journal === null) return [DONE];
@@ -106,6 +106,20 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
     { type: 'journal', record: author === undefined ? record : { ...record, author } },
     DONE,
   ];
+}
+
+/**
+ * What a refused update costs its client. To build on what has not come, nothing: it answers the question with this update and all that it builds on.
+ * With too much at one place it stays connected, and sees the others; what it writes behind that waits. It comes to this once a connection, so who
+ * comes to it again and again is closed, as who sends anything else that is refused.
+ * @throws the error itself for all others
+ */
+function answerTo(error: AppError, session: Session, guid: string, doc: Ydoc): Effect[] {
+  if (error.code === 'YJS_UPDATE_EARLY') return [ask(session, guid, doc)];
+  if (error.code !== 'YJS_UPDATE_CROWDED') throw error;
+  session.crowdedUpdates += 1;
+  if (session.crowdedUpdates > YDOC_LIMITS.crowdedAnswersMax) throw error;
+  return refuse(session, guid, error.message);
 }
 
 /** Tells SDK clients the new hashes, some time after the changes and after their commit: this is their "saved". */
@@ -134,10 +148,11 @@ export function decideYdocJson(room: RoomState, { key, kind, formatting }: Of<'y
   return [{ type: 'reply', value, when: 'durable' }];
 }
 
-/** SDK clients hold back by themselves; a y-websocket client is told why its edits go nowhere. */
-function refuse(session: Session, guid: string): Effect[] {
+const READS_ONLY = 'This connection may read the document but not change it.';
+
+/** A y-websocket client is told why its edits go nowhere. The protocol of the SDK has no words for it: its status stays "synchronizing". */
+function refuse(session: Session, guid: string, reason: string): Effect[] {
   if (session.kind !== 'yjs') return [];
-  const reason = 'This connection may read the document but not change it.';
   return [{ type: 'send', to: { only: session.id }, when: 'now', message: { type: 'ydoc.denied', guid, reason } }];
 }
 

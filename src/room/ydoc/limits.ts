@@ -38,6 +38,26 @@ export const YDOC_LIMITS = {
    * that has had one lacks nothing, and to ask then is not counted.
    */
   partlyAnswersMax: 4,
+  /**
+   * Steps of Yjs where several writers put something at one place (`crowding.ts`), some 0.4 µs each, that an update may take when it is tried;
+   * two people who each put 500 things there while offline take 250,000.
+   */
+  updateStepsMax: 300_000,
+  /** Those that all that is kept untried may take together, when a `Y.Doc` is made at last. */
+  plainStepsMax: 250_000,
+  /** Those that what waited may take when it is set free, by an update that has no part in it. */
+  freedStepsMax: 500_000,
+  /** Structs at risk that may wait whatever else is in the document. */
+  waitingRiskMin: 64,
+  /** Those that a document may take in all, and for each item in it besides, which itself takes longer to read. */
+  documentStepsMin: 600_000,
+  stepsPerItem: 8,
+  /** Beyond that an update is taken when it takes no more than these. */
+  smallStepsMax: 100,
+  /** Clients of whom it is remembered that nothing stands behind their last struct; each other one costs a little certainty. */
+  freeClientsMax: 256,
+  /** Updates of a session that were refused for their steps before it is closed: each costs as many, and a new `Y.Doc`. */
+  crowdedAnswersMax: 3,
 } as const;
 
 export type YdocLimits = { readonly [Key in keyof typeof YDOC_LIMITS]: number };

@@ -8,6 +8,7 @@ import * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
 import { scanStored } from './scan.ts';
 import { emptyTail, type Live, tailUpdate, type Ydoc } from './state.ts';
+import { metered, StepMeter } from './steps.ts';
 import type { Vector } from './vector.ts';
 
 const EMPTY_VECTOR = Uint8Array.of(0);
@@ -15,31 +16,40 @@ const EMPTY_VECTOR = Uint8Array.of(0);
 /**
  * The document as a `Y.Doc` that holds everything, pending structs included. To be read, not kept: the next change may
  * replace it.
- * @throws AppError ROOM_UNREADABLE when Yjs cannot read what was stored.
+ * @param meter of an update that is tried, when all but that is in it already; what is stored is read whatever steps it takes
+ * @throws AppError ROOM_UNREADABLE when Yjs cannot read what was stored, YJS_UPDATE_CROWDED when the meter says so.
  */
-export function materialise(doc: Ydoc): Y.Doc {
+export function materialise(doc: Ydoc, meter: StepMeter = new StepMeter()): Y.Doc {
   const { live, tail } = doc;
   if (live !== null && live.drained === tail.ends.length) return live.ydoc;
   // Whatever happens, a Y.Doc in which Yjs threw is not used again.
   doc.live = null;
-  const ydoc = bringUpToDate(doc, live) ?? rebuild(doc);
+  const ydoc = bringUpToDate(doc, live, meter) ?? rebuild(doc);
   doc.live = { ydoc, drained: tail.ends.length };
   doc.known = vectorOf(ydoc);
   doc.pendingBytes = pendingBytesOf(ydoc);
+  const { crowding } = doc;
+  crowding.items = itemsOf(ydoc);
+  crowding.risk = 0;
+  crowding.steps = meter.steps + (live === null ? 0 : crowding.steps);
+  if (doc.pendingBytes === 0) crowding.waiting = 0;
   return ydoc;
 }
 
 /** Null when Yjs throws: `rebuild` finds out at what. */
-function bringUpToDate({ base, tail }: Ydoc, live: Live | null): Y.Doc | null {
+function bringUpToDate({ base, tail }: Ydoc, live: Live | null, meter: StepMeter): Y.Doc | null {
   const ydoc = live?.ydoc ?? emptyReplica({ gc: true });
   try {
     // One transaction: observers, garbage collection and merging run once instead of once an update.
-    ydoc.transact(() => {
+    const apply = (): void => {
       if (live === null) Y.applyUpdate(ydoc, base);
       for (let index = live?.drained ?? 0; index < tail.ends.length; index += 1) Y.applyUpdate(ydoc, tailUpdate(tail, index));
-    });
+    };
+    metered(meter, () => ydoc.transact(apply));
     return ydoc;
   } catch {
+    // Yjs tidies up when something was thrown, and may throw itself then. To read all that anew would take the very steps.
+    if (meter.exceeded !== null) throw new AppError('YJS_UPDATE_CROWDED');
     return null;
   }
 }
@@ -78,7 +88,19 @@ export function compactYdoc(doc: Ydoc): void {
   const ydoc = materialise(doc);
   const base = encodeWaiting(ydoc, EMPTY_VECTOR);
   if (base === null) ydoc.store.pendingStructs = null;
-  doc.base = base ?? Y.encodeStateAsUpdate(ydoc);
+  fold(doc, ydoc, base ?? Y.encodeStateAsUpdate(ydoc));
+}
+
+/** Forgets the structs that wait: they were never part of the document, and whoever has them will send them again. */
+export function dropWaiting(doc: Ydoc): void {
+  const ydoc = materialise(doc);
+  ydoc.store.pendingStructs = null;
+  fold(doc, ydoc, Y.encodeStateAsUpdate(ydoc));
+  doc.crowding.waiting = 0;
+}
+
+function fold(doc: Ydoc, ydoc: Y.Doc, base: Uint8Array): void {
+  doc.base = base;
   doc.baseScan = undefined;
   doc.tail = emptyTail();
   doc.pendingBytes = pendingBytesOf(ydoc);
@@ -160,6 +182,12 @@ function vectorOf(ydoc: Y.Doc): Map<number, number> {
   const vector = new Map<number, number>();
   for (const client of ydoc.store.clients.keys()) vector.set(client, Y.getState(ydoc.store, client));
   return vector;
+}
+
+function itemsOf(ydoc: Y.Doc): number {
+  let items = 0;
+  for (const structs of ydoc.store.clients.values()) items += structs.length;
+  return items;
 }
 
 function pendingBytesOf({ store: { pendingStructs, pendingDs } }: Y.Doc): number {

@@ -49,6 +49,10 @@ export interface ScannedUpdate {
   readonly isInOrder: boolean;
   /** Types that are not known to lie directly in a root: each may be one level deeper than all before. */
   readonly nestedTypes: number;
+  /** Structs that do not stand right behind the one before of their client (`crowding.ts`). */
+  readonly atRisk: number;
+  /** What those of them stand behind that stand behind something, two numbers each: client, clock. */
+  readonly behind: readonly number[];
 }
 
 interface Scan {
@@ -62,6 +66,12 @@ interface Scan {
   /** Ranges that must be deleted by this same update, as in `deletes`. */
   readonly mustBeDeleted: number[];
   nestedTypes: number;
+  atRisk: number;
+  /** Null until there is one. */
+  behind: number[] | null;
+  /** The id that was read last. */
+  client: number;
+  clock: number;
 }
 
 /** What was accepted once is read again whatever the limits are now. */
@@ -74,6 +84,7 @@ const STORED: YdocLimits = {
 
 const NO_SPANS: readonly Span[] = [];
 const NO_NEEDS: ReadonlyMap<number, number> = new Map();
+const NOTHING_BEHIND: readonly number[] = [];
 
 /** Of the first byte of a struct. */
 export const HAS_ORIGIN = 0x80;
@@ -100,16 +111,18 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
     throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The Yjs update', bytesMax: limits.updateBytesMax });
   }
   const reader = new ByteReader(update);
-  const scan: Scan = { reader, limits, spans: null, needs: null, deletes: [], mustBeDeleted: [], nestedTypes: 0 };
+  const scan = scanOf(reader, limits);
   scanBlocks(scan);
   const deletesAt = reader.at;
   scanDeletes(scan);
   if (reader.left > 0) throw invalidUpdate('bytes follow its end; is it in the V2 encoding?');
   const deletes = inOrder(scan.deletes);
   checkDeleted(scan.mustBeDeleted, deletes);
-  const { spans, needs, nestedTypes } = scan;
+  const { nestedTypes, atRisk } = scan;
   const isInOrder = deletes === scan.deletes;
-  return { spans: spans ?? NO_SPANS, needs: needs ?? NO_NEEDS, deletes, deletesAt, isInOrder, nestedTypes };
+  const spans = scan.spans ?? NO_SPANS;
+  const needs = scan.needs ?? NO_NEEDS;
+  return { spans, needs, deletes, deletesAt, isInOrder, nestedTypes, atRisk, behind: scan.behind ?? NOTHING_BEHIND };
 }
 
 /**
@@ -123,6 +136,22 @@ export function scanStored(update: Uint8Array): ScannedUpdate | null {
     if (!(error instanceof AppError)) throw error;
     return null;
   }
+}
+
+function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
+  return {
+    reader,
+    limits,
+    spans: null,
+    needs: null,
+    deletes: [],
+    mustBeDeleted: [],
+    nestedTypes: 0,
+    atRisk: 0,
+    behind: null,
+    client: 0,
+    clock: 0,
+  };
 }
 
 function scanBlocks(scan: Scan): void {
@@ -232,7 +261,8 @@ function scanPlace(scan: Scan, span: Span, info: number): boolean {
   const { reader } = scan;
   const neighbours = info & (HAS_ORIGIN | HAS_RIGHT_ORIGIN);
   reader.print = neighbours;
-  if (info & HAS_ORIGIN) scanId(scan, span);
+  if (info & HAS_ORIGIN) scanOrigin(scan, span);
+  else scan.atRisk += 1;
   if (info & HAS_RIGHT_ORIGIN) scanId(scan, span);
   if (neighbours !== 0) return false;
   const parent = reader.varUint();
@@ -243,10 +273,22 @@ function scanPlace(scan: Scan, span: Span, info: number): boolean {
   return parent === 1;
 }
 
+/** Right behind the one before it, or behind anything else. */
+function scanOrigin(scan: Scan, span: Span): void {
+  scanId(scan, span);
+  const { client, clock } = scan;
+  if (client === span.client && clock === span.to - 1) return;
+  scan.atRisk += 1;
+  scan.behind ??= [];
+  scan.behind.push(client, clock);
+}
+
 function scanId(scan: Scan, span: Span): void {
   const { reader, limits } = scan;
   const client = reader.varUint();
   const clock = reader.varUint();
+  scan.client = client;
+  scan.clock = clock;
   reader.mix(client);
   reader.mix(clock);
   if (client === span.client) {

@@ -5,6 +5,7 @@
 import type * as Y from 'yjs';
 import type { SessionId } from '../../base/ids.ts';
 import { SmallMap } from '../../base/small.ts';
+import type { Crowding } from './crowding.ts';
 import { addAllDeleted, type Deleted, isDeleted } from './deleted.ts';
 import { type ScannedUpdate, scanStored } from './scan.ts';
 import type { Vector } from './vector.ts';
@@ -26,6 +27,10 @@ export interface Ydoc {
   nestingBound: number;
   /** The depth that was measured last, and of what; null while nothing was. */
   measured: { readonly depth: number; readonly upTo: Vector } | null;
+  /** What Yjs may have to do where several writers put something at one place. */
+  crowding: Crowding;
+  /** Clients behind whose last struct there is nothing (`crowding.ts`). */
+  readonly free: Set<number>;
   live: Live | null;
   /** Null when nobody has asked since the last change. */
   answers: Answers | null;

@@ -5,28 +5,35 @@
 import type * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
 import { invalidUpdate } from './byte-reader.ts';
+import { type Added, type Crowding, mayWait, noteFree, stepsLeft } from './crowding.ts';
+import type { Reach } from './fit.ts';
 import type { YdocLimits } from './limits.ts';
-import { materialise, measureNesting } from './live.ts';
+import { dropWaiting, materialise, measureNesting } from './live.ts';
 import type { ScannedUpdate } from './scan.ts';
 import { deletesSomething, popTail, pushTail, type Ydoc } from './state.ts';
+import { StepMeter } from './steps.ts';
 import type { Vector } from './vector.ts';
 
 /**
- * Takes an update that waits for others, sets some free, overlaps, or may nest too deeply. A refusal leaves the document as
+ * Takes an update that waits for others, sets some free, overlaps, may nest too deeply, or may take Yjs long. A refusal leaves the document as
  * it was.
  * @returns 'unchanged' when everything in it was here or waiting already.
- * @throws AppError YJS_UPDATE_INVALID, or YJS_UPDATE_EARLY when more would wait than may
+ * @throws AppError YJS_UPDATE_INVALID, YJS_UPDATE_CROWDED, or YJS_UPDATE_EARLY when more would wait than may
  */
-export function tryUpdate(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate, limits: YdocLimits): 'changed' | 'unchanged' {
+export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: YdocLimits): 'changed' | 'unchanged' {
+  const { scanned, added } = tried;
   const before = stateBefore(doc);
+  const meter = meterOf(doc, tried, limits);
   const deletes = deletesSomething(doc, scanned);
   pushTail(doc.tail, update);
   let ydoc: Y.Doc;
   try {
-    ydoc = materialise(doc);
+    ydoc = materialise(doc, meter);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     takeBack(doc, before, null);
+    if (meter.exceeded === 'own') throw error;
+    if (meter.exceeded === 'freed') return withoutWaiting(doc, update, tried, limits);
     throw invalidUpdate(String(error.facts.reason));
   }
   // If it only waits, the Y.Doc is good again without it; else it must be built anew, and a flood would make that the price
@@ -36,9 +43,11 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate,
     takeBack(doc, before, ydoc);
     return 'unchanged';
   }
-  if (doc.pendingBytes > limits.pendingBytesMax && doc.pendingBytes > before.pendingBytes) {
+  if (doc.pendingBytes > before.pendingBytes) doc.crowding.waiting += added.risk;
+  const tooMuch = doc.pendingBytes > before.pendingBytes ? tooMuchOf(doc, limits) : null;
+  if (tooMuch !== null) {
     takeBack(doc, before, onlyWaits ? ydoc : null);
-    throw new AppError('YJS_UPDATE_EARLY', { pendingBytesMax: limits.pendingBytesMax });
+    throw new AppError('YJS_UPDATE_EARLY', { tooMuch });
   }
   doc.nestingBound += scanned.nestedTypes;
   if (doc.nestingBound > limits.nestingMax) measureNesting(doc, ydoc, limits.nestingMax);
@@ -46,7 +55,33 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate,
     takeBack(doc, before, null);
     throw invalidUpdate(`it nests types deeper than ${limits.nestingMax}`);
   }
+  if (before.pendingBytes > 0 || doc.pendingBytes > 0) doc.free.clear();
+  else noteFree(doc.free, scanned, doc.known, limits.freeClientsMax);
   return 'changed';
+}
+
+/** What is tried, and what is known of it before. */
+export interface Tried {
+  readonly scanned: ScannedUpdate;
+  readonly reach: Reach;
+  readonly added: Added;
+}
+
+function meterOf({ crowding }: Ydoc, { reach }: Tried, limits: YdocLimits): StepMeter {
+  const ownMax = Math.min(limits.updateStepsMax, stepsLeft(crowding, limits));
+  return new StepMeter({ own: reach.clocks, ownMax, freedMax: limits.freedStepsMax });
+}
+
+/** What waited is too much, and that is not the fault of the update that would end the wait. */
+function withoutWaiting(doc: Ydoc, update: Uint8Array, tried: Tried, limits: YdocLimits): 'changed' | 'unchanged' {
+  dropWaiting(doc);
+  return tryUpdate(doc, update, tried, limits);
+}
+
+/** What waits that may not, as words; null when all may. */
+function tooMuchOf({ pendingBytes, crowding }: Ydoc, limits: YdocLimits): string | null {
+  if (pendingBytes > limits.pendingBytesMax) return `more than ${limits.pendingBytesMax} bytes`;
+  return mayWait(crowding, limits) ? null : 'too much at places where others write';
 }
 
 interface Before {
@@ -54,6 +89,7 @@ interface Before {
   readonly pendingBytes: number;
   readonly nestingBound: number;
   readonly measured: Ydoc['measured'];
+  readonly crowding: Crowding;
   readonly structs: Y.Doc['store']['pendingStructs'];
   readonly deletes: Uint8Array | null;
 }
@@ -63,7 +99,7 @@ function stateBefore(doc: Ydoc): Before {
   // Yjs changes its pending structs in place.
   const copy = structs === null ? null : { update: structs.update, missing: new Map(structs.missing) };
   const { known, pendingBytes, nestingBound, measured } = doc;
-  return { known, pendingBytes, nestingBound, measured, structs: copy, deletes };
+  return { known, pendingBytes, nestingBound, measured, crowding: { ...doc.crowding }, structs: copy, deletes };
 }
 
 /** Takes the last update back; `ydoc` is the Y.Doc when all that the update did was to wait in it. */
@@ -73,6 +109,7 @@ function takeBack(doc: Ydoc, before: Before, ydoc: Y.Doc | null): void {
   doc.pendingBytes = before.pendingBytes;
   doc.nestingBound = before.nestingBound;
   doc.measured = before.measured;
+  doc.crowding = before.crowding;
   doc.live = ydoc === null ? null : { ydoc, drained: doc.tail.ends.length };
   if (ydoc === null) return;
   ydoc.store.pendingStructs = before.structs;

@@ -9,7 +9,8 @@ import { concat } from '../../base/binary.ts';
 import { AppError } from '../../base/errors.ts';
 import type { SessionId } from '../../base/ids.ts';
 import { sha256Base64 } from '../../base/sha256.ts';
-import { SmallMap } from '../../base/small.ts';
+import { SmallMap, SmallSet } from '../../base/small.ts';
+import { type Added, addedBy, crowdingOf, isUncrowded, itemsInBytes, itemsOf, noteFree } from './crowding.ts';
 import { type Deleted, decodeDeleted, encodeDeleted } from './deleted.ts';
 import { checkDeletedAdvance, checkLead, isHere, isReady, reachOf } from './fit.ts';
 import { joinUpdates, type Part } from './join.ts';
@@ -49,6 +50,8 @@ export function emptyYdoc(): Ydoc {
     pendingBytes: 0,
     nestingBound: 1,
     measured: null,
+    crowding: crowdingOf(0),
+    free: new SmallSet(),
     live: null,
     answers: null,
   };
@@ -56,7 +59,7 @@ export function emptyYdoc(): Ydoc {
 
 /**
  * Takes a client's update, or refuses it before anything changed.
- * @throws AppError YJS_UPDATE_INVALID, PAYLOAD_TOO_LARGE, YJS_CLIENT_ID_IN_USE
+ * @throws AppError YJS_UPDATE_INVALID, YJS_UPDATE_EARLY, YJS_UPDATE_CROWDED, PAYLOAD_TOO_LARGE, YJS_CLIENT_ID_IN_USE
  */
 export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: YdocLimits = YDOC_LIMITS): Accepted {
   const scanned = scanUpdate(sent, limits);
@@ -73,10 +76,12 @@ export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: 
   // still so.
   const { known } = doc;
   const isShallow = doc.nestingBound + scanned.nestedTypes <= limits.nestingMax;
-  const isPlain = isShallow && doc.pendingBytes === 0 && isReady(known, scanned, reach);
-  if (!isPlain && tryUpdate(doc, update, scanned, limits) === 'unchanged') return UNCHANGED;
+  const added = addedBy(scanned, doc.free);
+  const isLight = isShallow && isUncrowded(doc.crowding, added, limits);
+  const isPlain = isLight && doc.pendingBytes === 0 && isReady(known, scanned, reach);
+  if (!isPlain && tryUpdate(doc, update, { scanned, reach, added }, limits) === 'unchanged') return UNCHANGED;
   if (from.session !== null) recordWriters(doc.writers, scanned.spans, known, from.session, limits);
-  if (isPlain) append(doc, update, scanned);
+  if (isPlain) append(doc, update, { scanned, added, limits });
   noteDeletes(doc.deleted, scanned);
   doc.answers = null;
   return { changed: true, journal: update };
@@ -89,6 +94,7 @@ export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: 
 export function replayUpdate(doc: Ydoc, update: Uint8Array): void {
   const scanned = scanStored(update);
   pushTail(doc.tail, scanned === null ? update : deletesInOrder(update, scanned));
+  doc.crowding.items += scanned === null ? itemsInBytes(update) : itemsOf(scanned);
   doc.answers = null;
   note(doc, scanned);
   const isPlain = scanned !== null && doc.pendingBytes === 0 && isReady(doc.known, scanned, reachOf(doc.known, scanned));
@@ -190,7 +196,8 @@ export function decodeYdoc(bytes: Uint8Array, facts: YdocFacts | null = null): Y
 /** Megabytes that are woken to be sent to somebody need not be looked at. */
 function ydocWith(bytes: Uint8Array, [vector, deleted, nestingBound]: YdocFacts): Ydoc {
   const known = new SmallMap(decodeVector(vector));
-  return { ...emptyYdoc(), base: bytes, known, deleted: decodeDeleted(deleted), nestingBound };
+  const crowding = crowdingOf(itemsInBytes(bytes));
+  return { ...emptyYdoc(), base: bytes, known, deleted: decodeDeleted(deleted), nestingBound, crowding };
 }
 
 function readYdoc(bytes: Uint8Array): Ydoc {
@@ -198,6 +205,7 @@ function readYdoc(bytes: Uint8Array): Ydoc {
   const scanned = scanStored(bytes);
   doc.base = bytes;
   doc.baseScan = scanned;
+  doc.crowding.items = itemsInBytes(bytes);
   note(doc, scanned);
   const reach = scanned === null ? null : reachOf(doc.known, scanned);
   // Yjs wrote these bytes of what it had integrated, so what they hold themselves counts as known.
@@ -228,10 +236,19 @@ function deletesInOrder(update: Uint8Array, { deletes, deletesAt, isInOrder }: S
   return concat([update.subarray(0, deletesAt), encodeDeleted(deleted)]);
 }
 
-function append(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate): void {
+interface Plain {
+  readonly scanned: ScannedUpdate;
+  readonly added: Added;
+  readonly limits: YdocLimits;
+}
+
+function append(doc: Ydoc, update: Uint8Array, { scanned, added, limits }: Plain): void {
   pushTail(doc.tail, update);
   advance(doc.known, scanned);
   doc.nestingBound += scanned.nestedTypes;
+  doc.crowding.items += added.items;
+  doc.crowding.risk += added.risk;
+  noteFree(doc.free, scanned, doc.known, limits.freeClientsMax);
 }
 
 /** Notes what the scan of stored bytes tells whether they are complete or not. */
