@@ -39,7 +39,9 @@ test.each(PINNED)('[SM2] nothing is broken with the seed that once found: $found
   expect((await runBatch({ ...asItIs, from: seed, seeds: 1 })).failures).toEqual([]);
 });
 
-test(`[SM2] nothing is broken in ${SEEDS} seeds, or as many as three and a half minutes hold`, { timeout: TIMEOUT_MS }, async () => {
+test(`[SM2] nothing is broken in ${SEEDS} seeds, or as many as three and a half minutes hold`, {
+  timeout: TIMEOUT_MS,
+}, async () => {
   const sum = await pool.run({ ...asItIs, from: 1, seeds: SEEDS, until: 'first failure', budgetMs: BUDGET_MS });
   console.log(
     `seeds 1 to ${sum.seeds} of ${SEEDS}: acked ${sum.acked}, takeovers ${sum.takeovers}, virtual seconds ${Math.round(sum.virtualMs / 1_000)}`,

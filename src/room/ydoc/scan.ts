@@ -203,7 +203,7 @@ export function structPlace(update: Uint8Array, span: Span, clock: number): Stru
   let { clock: to, bytesFrom, structsBefore: structs } = lastMark(span, clock);
   const reader = new ByteReader(update);
   reader.at = bytesFrom;
-  const scan: Scan = { reader, limits: STORED, spans: null, needs: null, deletes: [], mustBeDeleted: [], nestedTypes: 0 };
+  const scan = scanOf(reader, STORED);
   for (;;) {
     bytesFrom = reader.at;
     const length = scanStruct(scan, { ...span, to, live: [] }, reader.byte());
