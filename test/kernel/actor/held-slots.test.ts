@@ -86,6 +86,7 @@ async function aHost(keys: readonly string[], waitingMax = 10) {
   const outcomes: string[] = [];
   const untold: string[] = [];
   const errors: unknown[] = [];
+  const weighed: string[] = [];
   const lost = new Map<string, () => void>();
   let [spentMs, turns] = [0, 0];
   let soon: (() => void)[] = [];
@@ -108,7 +109,10 @@ async function aHost(keys: readonly string[], waitingMax = 10) {
   const host = new ActorHost<Work>({
     clock,
     waitingMax,
-    weightOf: ({ bytes = 0 }) => bytes,
+    weightOf({ name, bytes = 0 }) {
+      weighed.push(name);
+      return bytes;
+    },
     onError: (error) => errors.push(error),
     onUntold: (_, { name }) => untold.push(name),
     onHeld: (key, outcome) => outcomes.push(`${key} ${outcome}`),
@@ -128,6 +132,7 @@ async function aHost(keys: readonly string[], waitingMax = 10) {
     outcomes,
     untold,
     errors,
+    weighed,
     spend,
     advance: (ms: number) => manual.advance(ms),
     heardBy: (key: string) => actors.get(key)!.heard,
@@ -368,10 +373,12 @@ test('[CB56] those of all held actors hold 64 MiB, but 64 KiB of each find room 
   expect(actor('e').refused).toEqual(['3 ROOM_OVERLOADED']);
 });
 
-test('[CB56] commands for an actor that is not held are not weighed, nor bounded while it loads', async () => {
-  const { host, heardBy, tell } = await aHost([], 1);
+test('[CB56] commands are weighed only while their actor is held, and what waits for a load is not bounded by it', async () => {
+  const { host, heardBy, tell, weighed } = await aHost([], 1);
   const first = host.ask('a', long('1', 0));
-  tell('a', ...names(2, 3_000).map((name) => ({ ...long(name, 0), bytes: 1024 * 1024 })));
+  tell('a', ...names(2, 3_000).map((name) => long(name, 0)));
   await first;
   expect(heardBy('a')).toEqual(names(1, 3_000));
+  tell('a', long('3001', 26), long('3002'));
+  expect(weighed).toEqual(['3002']);
 });
