@@ -60,7 +60,8 @@ function riskOf({ spans, atRisk }: ScannedUpdate, free: ReadonlySet<number>): nu
 /** Whether an update of such risk takes few steps for certain, with all that came since the last `Y.Doc`. */
 export function isUncrowded({ items, risk, steps }: Crowding, added: Added, limits: YdocLimits): boolean {
   if (added.risk === 0) return true;
-  return (risk + added.risk) * (items + added.items) <= Math.min(limits.plainStepsMax, stepsLeft({ items, steps }, limits));
+  const stepsMax = Math.min(limits.plainStepsMin + limits.plainStepsPerItem * items, stepsLeft({ items, steps }, limits));
+  return (risk + added.risk) * (items + added.items) <= stepsMax;
 }
 
 /**

@@ -43,8 +43,12 @@ export const YDOC_LIMITS = {
    * two people who each put 500 things there while offline take 250,000.
    */
   updateStepsMax: 300_000,
-  /** Those that all that is kept untried may take together, when a `Y.Doc` is made at last. */
-  plainStepsMax: 250_000,
+  /**
+   * Those that all that is kept untried may take together, when a `Y.Doc` is made at last; and for each item, of which each takes longer to read
+   * than that: who writes here and there in a large document would be tried each time.
+   */
+  plainStepsMin: 250_000,
+  plainStepsPerItem: 4,
   /** Those that what waited may take when it is set free, by an update that has no part in it. */
   freedStepsMax: 500_000,
   /** Structs at risk that may wait whatever else is in the document. */
