@@ -8,9 +8,9 @@ const server = await aServer();
 
 /** Each edit of so many runs of text takes milliseconds. */
 const RUNS = 15_000;
-const EDITS = 150;
+const EDITS = 400;
 /** In the turns that the edits take. In one turn, nobody else would be answered before the last of them, but for who asked before. */
-const ANSWERS_MIN = 5;
+const ANSWERS_MIN = 3;
 
 test('[CB58] while one frame of expensive edits is worked off in one room, people in another are answered in between', async () => {
   const roomId = freshRoomId('slow');
