@@ -38,7 +38,7 @@ export function decideYdocFetch(room: RoomState, { from, guid, vector }: Of<'ydo
   const clocks = decodeVector(vector);
   if (isAtHand(doc, clocks) || isAnsweredNow(session, doc, ctx)) return [answer(session, doc, { guid, vector })];
   session.ydocs.add(guid);
-  noteLate(room, session, guid, clocks);
+  noteLate(room, doc, { session, guid, vector: clocks });
   return [];
 }
 

@@ -38,24 +38,26 @@ export function isAnsweredNow(session: Session, doc: Ydoc, { nowMs }: DecideCont
   return true;
 }
 
-/** A question that is answered later, together with those of this session about the same document. */
-export function noteLate(room: RoomState, { id }: Session, guid: string, vector: Vector): void {
-  const bySession = late.get(room) ?? new Map<SessionId, Map<string, Vector>>();
-  late.set(room, bySession);
-  const asked = bySession.get(id) ?? new Map<string, Vector>();
-  bySession.set(id, asked);
-  const before = asked.get(guid);
-  asked.set(guid, before === undefined ? vector : common(before, vector));
-}
-
-export function hasLateAnswers(room: RoomState): boolean {
-  return late.has(room);
-}
-
 export interface LateQuestion {
   readonly session: Session;
   readonly guid: string;
   readonly vector: Vector;
+}
+
+/**
+ * A question that is answered later, together with those of this session about the same document. Of its vector is kept what `doc` knows, so that
+ * what waits is bounded by documents, of which a session follows so many, and not by what somebody writes into a vector.
+ */
+export function noteLate(room: RoomState, doc: Ydoc, { session: { id }, guid, vector }: LateQuestion): void {
+  const bySession = late.get(room) ?? new Map<SessionId, Map<string, Vector>>();
+  late.set(room, bySession);
+  const asked = bySession.get(id) ?? new Map<string, Vector>();
+  bySession.set(id, asked);
+  asked.set(guid, common(asked.get(guid) ?? doc.known, vector));
+}
+
+export function hasLateAnswers(room: RoomState): boolean {
+  return late.has(room);
 }
 
 /** Those whose turn it is, oldest sessions first; none of sessions that have left. One that is not reached, because another one failed, waits for the next tick. */

@@ -127,11 +127,11 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
 
 /**
  * The same for bytes that were accepted once. Null when the rules have become stricter since, or when Yjs wrote what it
- * cannot read.
+ * cannot read. `behind` is left out: it is asked of what comes alone, and this scan may be kept as long as its document.
  */
 export function scanStored(update: Uint8Array): ScannedUpdate | null {
   try {
-    return scanUpdate(update, STORED);
+    return { ...scanUpdate(update, STORED), behind: NOTHING_BEHIND };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return null;

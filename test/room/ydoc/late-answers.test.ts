@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import * as Y from 'yjs';
 import type { Effect, RoomState } from '../../../src/room/shapes.ts';
+import { takeLate } from '../../../src/room/ydoc/late-answers.ts';
 import { aRoom, id, messages, READER, say } from '../../support/a-room.ts';
 import { block, bytes, docOf, string, typing } from './builders.ts';
 
@@ -95,6 +96,15 @@ test('[CB65] of many who ask late so many are answered in one tick as one may as
     ['cat'],
     [],
   ]);
+});
+
+test('[CB67] of the vector of a question that waits only what its document knows is kept', () => {
+  const room = withText(2_200_000);
+  ask(room, 'ann', NOTHING);
+  type(room);
+  const strangers = Array.from({ length: 100 }, (_, n) => [1_000 + n, 5]).flat();
+  ask(room, 'ann', bytes(102, 7, 900, 8, 5, ...strangers.slice(0, 200)));
+  expect([...takeLate(room)].map(({ vector }) => [...vector])).toEqual([[[7, 900]]]);
 });
 
 test('[CB65] a vector that is none is refused, late or not', () => {
