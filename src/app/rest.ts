@@ -120,7 +120,7 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
     ...v1Routes({ rooms: door, typeKey: settings.STORAGE_TYPE_KEY, roomExists }),
     ...consoleRoutes({ rooms: door, roomExists, workerReports: () => rooms.worker.reports() }),
     ...webRoutes(settings, { issueToken: (request) => issueToken(request, tokens) }),
-    ...webhookRoutes({ ...webhooks.management, db, random: systemRandom, nowMs }),
+    ...webhookRoutes({ ...webhooks.management(rooms.worker.watch), db, random: systemRandom, nowMs }),
     healthRoute(rooms),
   ];
   const api = makeApi({

@@ -26,7 +26,7 @@ import { TimelineWatch } from '../kernel/persistence/timeline.ts';
 import type { Sheds } from '../kernel/shedding.ts';
 import type { ConnectionDeps } from '../room/connection-deps.ts';
 import type { Intake } from '../room/intake.ts';
-import type { RoomWatcher } from '../room/room-watch.ts';
+import type { Looking, RoomWatcher } from '../room/room-watch.ts';
 import { Worker } from '../room/worker.ts';
 import type { WorkerDeps } from '../room/worker-deps.ts';
 import { type OpenedBlobs, openBlobs } from './blobs.ts';
@@ -60,7 +60,7 @@ interface StartRooms {
   readonly metrics: Metrics;
   readonly tracer: Tracer;
   readonly outbox: Outbox;
-  readonly watcher: RoomWatcher;
+  readonly watcher: RoomWatcher & Looking;
   /** Where clients reach this server; known once it listens. */
   readonly publicUrl: () => string;
   readonly onRegistered?: (incarnation: Incarnation) => void;

@@ -14,11 +14,12 @@ import { LOOK_EVERY_MS, RoomEvents } from '../features/webhooks/watching/room-ev
 import type { Sql } from '../kernel/persistence/sql.ts';
 import type { SqlOutbox } from '../kernel/persistence/sql-outbox.ts';
 import { appEventOf } from '../protocol/app-events.ts';
-import type { RoomWatcher } from '../room/room-watch.ts';
+import type { Looking, RoomWatcher } from '../room/room-watch.ts';
+import type { WatchCalls } from '../room/watch-calls.ts';
 
 export interface OpenedWebhooks {
-  readonly watcher: RoomWatcher;
-  readonly management: Omit<WebhooksDeps, 'db' | 'random' | 'nowMs'>;
+  readonly watcher: RoomWatcher & Looking;
+  management(others: Pick<WatchCalls, 'call'>): Omit<WebhooksDeps, 'db' | 'random' | 'nowMs'>;
   /** To be called before any room wakes. */
   start(): Promise<void>;
   /** What was heard is written down; what waits to be sent is left to others, or to the next start. */
@@ -35,7 +36,7 @@ interface OpenWebhooks {
 /** An event's transaction has ended by then, if all goes well; else the sender finds its messages when it looks next. */
 const COMMITTED_AFTER_MS = 20;
 const NOTIFICATIONS_AT_ONCE = 100;
-/** For the last of the workers to have looked. */
+/** For the last of the workers to have looked by itself. */
 const LOOKED_MS = LOOK_EVERY_MS + 250;
 
 export function openWebhooks(settings: Settings, { db, log, outbox, workerName }: OpenWebhooks): OpenedWebhooks {
@@ -66,14 +67,19 @@ export function openWebhooks(settings: Settings, { db, log, outbox, workerName }
     );
     if (written > 0) systemClock.after(COMMITTED_AFTER_MS, nudge);
   });
-  const webhooksChanged = async (): Promise<void> => {
+  const lookHere = async (): Promise<void> => {
     await events.look().catch((error: unknown) => log.warn({ err: error }, 'webhooks not looked for'));
     nudge();
-    if (settings.REDIS_URL !== undefined) await new Promise<void>((resolve) => systemClock.after(LOOKED_MS, resolve));
   };
   return {
     watcher: events,
-    management: { projectId, outgoing, nudge, webhooksChanged, sendOnce: (pk, body) => sender.sendOnce(pk, body) },
+    management: (others) => ({
+      projectId,
+      outgoing,
+      nudge,
+      webhooksChanged: async () => void (await Promise.all([lookHere(), others.call(LOOKED_MS)])),
+      sendOnce: (pk, body) => sender.sendOnce(pk, body),
+    }),
     async start() {
       await events.start();
       sender.start();

@@ -39,6 +39,12 @@ export interface RoomWatcher {
   left(room: WatchedRoom, visit: Visit): void;
 }
 
+/** Asks what is wanted of rooms by now. */
+export interface Looking {
+  /** @throws AppError DATABASE_UNAVAILABLE */
+  look(): Promise<void>;
+}
+
 /** Changes that are not durable yet, by the versions of the first and the last. */
 interface Untold {
   first: number;

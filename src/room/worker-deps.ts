@@ -15,7 +15,7 @@ import type { Intake } from './intake.ts';
 import type { LoadRoomDeps } from './load-room.ts';
 import type { RoomPolicy } from './policy.ts';
 import type { RememberedRooms } from './room-changes.ts';
-import type { RoomWatcher } from './room-watch.ts';
+import type { Looking, RoomWatcher } from './room-watch.ts';
 
 export interface WorkerDeps {
   readonly world: {
@@ -48,7 +48,7 @@ export interface WorkerDeps {
   readonly sheds?: Sheds;
   /** Where what sockets say waits while it cannot; its own when absent. */
   readonly intake?: Intake;
-  readonly watcher?: RoomWatcher | undefined;
+  readonly watcher?: (RoomWatcher & Looking) | undefined;
   readonly onRegistered?: (incarnation: Incarnation) => void;
   /** What this worker says of itself to those who look at it: plain data. */
   readonly report?: () => unknown;

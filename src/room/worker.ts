@@ -34,6 +34,7 @@ import type { RoomActor } from './room-actor.ts';
 import { RoomChanges } from './room-changes.ts';
 import type { Command, Ending, RoomDoor } from './shapes.ts';
 import { WaitingBytes } from './waiting-bytes.ts';
+import { WatchCalls } from './watch-calls.ts';
 import type { WorkerDeps } from './worker-deps.ts';
 
 /** Commands that wait for one room to load; each is a socket that joins or a REST call. */
@@ -68,6 +69,7 @@ export class Worker {
   readonly #loadDeps: LoadRoomDeps;
   readonly gateway: Gateway;
   readonly changes: RoomChanges;
+  readonly watch: WatchCalls;
   #isDraining = false;
   #cancelLook: () => void = () => undefined;
 
@@ -152,14 +154,10 @@ export class Worker {
       admit,
       findMissingFiles: rooms.findMissingFiles,
     });
-    this.changes = new RoomChanges({
-      bus,
-      clock,
-      log,
-      findOthers: async () => (await findLeased()).map(({ address }) => address).filter((address) => address !== bus.address),
-      remembered: rooms.remembered,
-      sessions: this.gateway,
-    });
+    const findOthers = async (): Promise<WorkerAddress[]> =>
+      (await findLeased()).map(({ address }) => address).filter((address) => address !== bus.address);
+    this.changes = new RoomChanges({ bus, clock, log, findOthers, remembered: rooms.remembered, sessions: this.gateway });
+    this.watch = new WatchCalls({ bus, clock, findOthers, watcher: deps.watcher });
     this.#loadDeps = {
       clock,
       log,
@@ -194,6 +192,7 @@ export class Worker {
       if (message.kind === STANDS) return ownership.isStanding;
       if (message.kind === REPORT) return deps.report?.() ?? null;
       if (this.changes.isFor(message)) return this.changes.handle(message);
+      if (this.watch.isFor(message)) return this.watch.handle();
       if (RemoteSessions.isFor(message)) this.#remote.handle(message, { from, here: this.gateway });
       return null;
     });

@@ -3,7 +3,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/observe.ts';
 import type { Sql } from '../../../kernel/persistence/sql.ts';
 import { Sweep } from '../../../kernel/persistence/sweep.ts';
-import type { RoomWatcher, Visit, WatchedDocument, WatchedRoom } from '../../../room/room-watch.ts';
+import type { Looking, RoomWatcher, Visit, WatchedDocument, WatchedRoom } from '../../../room/room-watch.ts';
 import { ChangeNotes, type ChangeNotesDeps } from '../changes/change-notes.ts';
 import { deleteOldChanges } from '../changes/queries.ts';
 import { deleteOld, findWanted } from '../delivery/queries.ts';
@@ -17,12 +17,12 @@ export interface RoomEventsDeps extends ChangeNotesDeps {
   readonly tellOthers: () => Promise<boolean>;
 }
 
-/** Every worker knows of a changed webhook after so long. */
+/** Every worker knows of a changed webhook after so long, also where nobody could tell it. */
 export const LOOK_EVERY_MS = 1_000;
 const SWEEP_EVERY_MS = 30_000;
 const OLD_AT_ONCE = 1_000;
 
-export class RoomEvents implements RoomWatcher {
+export class RoomEvents implements RoomWatcher, Looking {
   wantsChanges = false;
   readonly #deps: RoomEventsDeps;
   readonly #changes: ChangeNotes;
