@@ -35,17 +35,18 @@ export function decideAwareness(room: RoomState, { from, update }: AwarenessChan
   const session = sessionOf(room, from);
   const states = decodeAwareness(update);
   for (const { state } of states) if (state !== null) checkPresenceSize(state, ctx);
-  const own = states.length === 1 ? update : null; // as nearly all are: it goes on as it came
-  return states.flatMap((state) => acceptState(room, session, { update: own, ...state }, ctx));
+  if (states.length === 1) return acceptState(room, session, { state: states[0]!, update }, ctx); // as nearly all are: it goes on as it came
+  return states.flatMap((state) => acceptState(room, session, { state, update: null }, ctx));
 }
 
-interface Incoming extends AwarenessState {
-  /** This state alone, encoded; null where it came with others. */
+interface Incoming {
+  readonly state: AwarenessState;
+  /** The same alone, encoded; null where it came with others. */
   readonly update: Uint8Array | null;
 }
 
 function acceptState(room: RoomState, session: Session, incoming: Incoming, ctx: DecideContext): Effect[] {
-  const { clientId, clock, state } = incoming;
+  const { clientId, clock, state } = incoming.state;
   const known = room.awareness.get(clientId);
   if (known === undefined && state === null) return []; // an echo of somebody who has left
   if (clock > CLOCK_MAX || (known !== undefined && clock <= known.clock)) return []; // nonsense, an echo, or old news
@@ -60,7 +61,7 @@ function acceptState(room: RoomState, session: Session, incoming: Incoming, ctx:
   session.presence = { [CLIENT_ID_KEY]: clientId, [STATE_KEY]: state };
   // The sender too: y-websocket closes a connection on which it does not even hear its own renewals for 30 s.
   return [
-    sendStates([{ clientId, clock, state }], { allBut: null }, incoming.update),
+    sendStates([incoming.state], { allBut: null }, incoming.update),
     fullPresence(session, { to: { allBut: session.id }, targetActor: ALL_OTHERS }),
   ];
 }

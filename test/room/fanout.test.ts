@@ -229,6 +229,26 @@ test('[FO9] the first cursor leaves with its turn, those of the next 5 ms togeth
   expect(turn()).toEqual({ ann: [`[${C(7)}]`] });
 });
 
+test.each([
+  [50, 5],
+  [200, 20],
+  [2_000, 100],
+])('[FO9] where %i people hear them, those of the next %i ms leave together', (hearers, pauseMs) => {
+  const room = aRoom('ann');
+  room.headcount.sdk = hearers / 2;
+  room.headcount.yjs = hearers / 2;
+  const { fanout, turn, clock } = fanoutOf(room);
+  const say = (x: number): void => fanout.send({ allBut: null }, cursor(x), 9);
+  say(1);
+  expect(turn()).toEqual({ ann: [`[${C(1)}]`] });
+  say(2);
+  clock.advance(pauseMs - 1);
+  say(3);
+  expect(turn()).toEqual({});
+  clock.advance(1);
+  expect(turn()).toEqual({ ann: [`[${C(2)},${C(3)}]`] });
+});
+
 test('[FO9] nor do more than a thousand wait', () => {
   const { fanout, turn } = fanoutOf(aRoom('ann'));
   fanout.send({ allBut: null }, cursor(0), 9);
