@@ -1,6 +1,6 @@
 /**
  * Presence over the y-websocket protocol: awareness.
- * Expected: at most 0.6× the CPU of a relay, and of servers that decode each state and encode it again: ours goes on as it came, with all of the same 5 ms.
+ * Expected: at most 0.6× the CPU of a relay, and of servers that decode each state and encode it again: ours goes on as it came, with all of the same 10 ms.
  */
 import * as encoding from 'lib0/encoding';
 import { type Case, targetsFor } from '../case.ts';

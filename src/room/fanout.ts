@@ -1,9 +1,8 @@
 /**
  * Audience → frames: who gets which messages, each encoded once per client kind, all of one turn of the event loop in one frame.
  *
- * Cursors wait a moment for each other. The first leaves at the end of its turn; what comes within the next 5 ms leaves together, so that a room full of
- * people who move sends two hundred frames a second to each, and not a thousand; where more than fifty hear them they wait longer, up to a tenth of a second, as
- * sending them would else take all of a worker. Anything else leaves at the end of its turn and takes along what waits;
+ * Cursors wait a moment for each other. The first leaves at the end of its turn; what comes within the next 5 ms, or more where many hear it, leaves together, so
+ * that fifty people who move are sent a hundred frames a second each, and not a thousand. Anything else leaves at the end of its turn and takes along what waits;
  * where people type now and then, or come in, at once; where what left before is still on its way to many (`deliveries.ts`), once they have heard.
  *
  * It knows sessions and messages, not sockets: what it makes goes to `deliver` as one frame and the sessions it is for, so that a
@@ -34,12 +33,12 @@ interface Waiting extends Telling {
 /** Frames of one turn are built together; past this they leave in parts, because neither a string nor the memory is endless. */
 const TURN_BYTES_MAX = 16 * 1024 * 1024;
 
-/** From cursors to the next, at least: far below what anybody sees, and a fifth of the frames where fifty people move. */
+/** From cursors to the next, at least: far below what anybody sees. */
 const CURSORS_EVERY_MS = 5;
-/** The same for each who hears them, ten times what a send takes: cursors of a room that has however many take a tenth of a worker, and what they say. */
-const CURSORS_MS_PER_HEARER = 0.1;
-/** At most: as long as clients of the SDK wait by themselves from one cursor to the next. */
-const CURSORS_EVERY_MS_MAX = 100;
+/** The same for each who hears them, twenty times what a send takes: to send cursors takes a twentieth of a worker, however many are in the room. */
+const CURSORS_MS_PER_HEARER = 0.2;
+/** At most: half of what clients of the SDK wait by themselves from one cursor to the next. */
+const CURSORS_EVERY_MS_MAX = 50;
 /**
  * Typing, or a document, that comes alone, so long after what left last, does not wait for the end of its turn: nothing would join it. Where many come in one
  * moment, the turn is long, and each who has got its document has something to do meanwhile.
