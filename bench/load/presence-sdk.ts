@@ -1,6 +1,6 @@
 /**
  * Presence over the SDK's protocol.
- * Expected: at most 0.6× the relay's CPU: each patch is parsed, checked and encoded once, and what comes within 5 ms leaves as one frame.
+ * Expected: at most 0.6× the relay's CPU: each patch is parsed, checked and encoded once, and what comes within 10 ms leaves as one frame.
  */
 import { type Case, targetsFor } from '../case.ts';
 import { PRESENCE } from '../config.ts';
