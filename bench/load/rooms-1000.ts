@@ -49,6 +49,7 @@ export const rooms1000: Case = {
       { variant: NAME, metric: 'kbPerRoom' },
       { atMost: { 'raw-uws': 3, 'y-websocket': 0.42, hocuspocus: 0.17, 'vendor-dev': 0.055 } },
     ),
+    { variant: NAME, metric: 'kbPerRoom', against: null, limit: { atMost: 15 } },
   ],
 };
 
