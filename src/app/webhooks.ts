@@ -19,7 +19,7 @@ import type { WatchCalls } from '../room/watch-calls.ts';
 
 export interface OpenedWebhooks {
   readonly watcher: RoomWatcher & Looking;
-  management(others: Pick<WatchCalls, 'call'>): Omit<WebhooksDeps, 'db' | 'random' | 'nowMs'>;
+  management(workers: Pick<WatchCalls, 'call'>): Omit<WebhooksDeps, 'db' | 'random' | 'nowMs'>;
   /** To be called before any room wakes. */
   start(): Promise<void>;
   /** What was heard is written down; what waits to be sent is left to others, or to the next start. */
@@ -67,17 +67,16 @@ export function openWebhooks(settings: Settings, { db, log, outbox, workerName }
     );
     if (written > 0) systemClock.after(COMMITTED_AFTER_MS, nudge);
   });
-  const lookHere = async (): Promise<void> => {
-    await events.look().catch((error: unknown) => log.warn({ err: error }, 'webhooks not looked for'));
-    nudge();
-  };
   return {
     watcher: events,
-    management: (others) => ({
+    management: (workers) => ({
       projectId,
       outgoing,
       nudge,
-      webhooksChanged: async () => void (await Promise.all([lookHere(), others.call(LOOKED_MS)])),
+      webhooksChanged() {
+        nudge();
+        return workers.call(LOOKED_MS);
+      },
       sendOnce: (pk, body) => sender.sendOnce(pk, body),
     }),
     async start() {

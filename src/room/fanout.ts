@@ -11,6 +11,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { SessionId } from '../base/ids.ts';
+import { roughBytesOf } from '../base/rough-bytes.ts';
 import { withOneMore } from '../base/small.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { allows } from '../protocol/permissions.ts';
@@ -35,7 +36,7 @@ const TURN_BYTES_MAX = 16 * 1024 * 1024;
 
 /** From cursors to the next, at least: far below what anybody sees. */
 const CURSORS_EVERY_MS = 5;
-/** The same for each who hears them, twenty times what a send takes: to send cursors takes a twentieth of a worker, however many are in the room. */
+/** The same for each who hears them, twenty times what a send takes: to send the cursors of 250 people takes a twentieth of a worker, of a thousand a fifth. */
 const CURSORS_MS_PER_HEARER = 0.2;
 /** At most: half of what clients of the SDK wait by themselves from one cursor to the next. */
 const CURSORS_EVERY_MS_MAX = 50;
@@ -44,8 +45,9 @@ const CURSORS_EVERY_MS_MAX = 50;
  * moment, the turn is long, and each who has got its document has something to do meanwhile.
  */
 const CALM_MS = 1;
-/** So many messages wait no longer than their turn. */
+/** So many messages wait no longer than their turn, and cursors no longer where they hold so much: each who sends some hears a frame of the others'. */
 const WAITING_MAX = 1_000;
+const CURSOR_BYTES_MAX = 256 * 1024;
 
 export interface FanoutDeps {
   readonly sessions: Pick<LocalSessions, 'deliver' | 'has'>;
@@ -84,15 +86,19 @@ export class Fanout {
     this.#shell = shell;
   }
 
-  /** Queues a message of about so many bytes; it leaves when this turn of the event loop ends, a cursor perhaps some ms later. */
+  /** Queues a message of about so many bytes; it leaves when this turn of the event loop ends, a cursor up to 50 ms later. */
   send(to: Audience, message: ServerMessage, decision: number, bytes = 0): void {
     if (!this.#isRead(message)) return;
     const at = this.#waiting === null ? 0 : this.#waiting.at(-1)!.at + 1;
     this.#waiting = withOneMore(this.#waiting, { at, to, message, decision, text: null, bytes: null });
     this.#waitingBytes += bytes;
     if (this.#waitingBytes > TURN_BYTES_MAX || (isAwaited(message) && this.#isCalm && !this.#isLeaving)) this.flush();
-    else if (!isCursor(message) || this.#waiting.length >= WAITING_MAX) this.#flushSoon();
+    else if (!isCursor(message) || this.#isMuch) this.#flushSoon();
     else if (!this.#isPausing) this.#flushAndPause();
+  }
+
+  get #isMuch(): boolean {
+    return this.#waiting !== null && (this.#waiting.length >= WAITING_MAX || this.#waitingBytes > CURSOR_BYTES_MAX);
   }
 
   /** Whether anybody is there of a kind that is told such messages. */
@@ -309,5 +315,7 @@ export function weightOf(message: ServerMessage): number {
   if (message.type === 'storage.state') return charactersOf(message.chunks);
   if (message.type === 'storage.ops') return message.json?.length ?? message.ops.length * OP_BYTES;
   if (message.type === 'presences') return charactersOf(message.texts);
+  if (message.type === 'presence') return roughBytesOf(message.data, CURSOR_BYTES_MAX);
+  if (message.type === 'awareness') return message.update?.length ?? 0; // of others than Yjs clients as presence, too
   return message.type === 'ydoc.state' || message.type === 'ydoc.update' ? message.update.length : 0;
 }

@@ -1,15 +1,17 @@
 /**
- * Says to all workers that others want to hear of something else in rooms, so that each asks at once what that is. A worker that is not reached asks by itself,
- * a little later: for such a one there is nothing but to wait.
+ * Says to all workers that others want to hear of something else in rooms, so that each asks at once what that is. A worker that is not reached, or cannot ask,
+ * does so by itself a little later: for such a one there is nothing but to wait. One without a lease asks when it has one again.
  */
-import type { Clock } from '../base/clock.ts';
+import { type Clock, doneWithin } from '../base/clock.ts';
 import type { WorkerAddress } from '../base/ids.ts';
+import type { Log } from '../base/observe.ts';
 import type { Bus, Message } from '../kernel/cluster/bus.ts';
 import type { Looking } from './room-watch.ts';
 
 export interface WatchCallsDeps {
   readonly bus: Pick<Bus, 'ask'>;
-  readonly clock: Pick<Clock, 'monotonicMs' | 'after'>;
+  readonly clock: Clock;
+  readonly log: Log;
   /** All others that may own rooms. @throws AppError DATABASE_UNAVAILABLE */
   readonly findOthers: () => Promise<readonly WorkerAddress[]>;
   /** What hears of rooms here; nothing when absent. */
@@ -30,28 +32,39 @@ export class WatchCalls {
     return kind === KIND;
   }
 
-  /** @throws AppError DATABASE_UNAVAILABLE */
-  async handle(): Promise<null> {
+  /** True says that it has looked; a worker that does not know the message answers it with null. @throws AppError DATABASE_UNAVAILABLE */
+  async handle(): Promise<true> {
     await this.#deps.watcher?.look();
-    return null;
+    return true;
   }
 
-  /** Resolves when all others have looked, or after `byThemselvesMs`, in which each looks whether it was called or not. Never rejects. */
-  async call(byThemselvesMs: number): Promise<void> {
-    const { clock } = this.#deps;
-    const endMs = clock.monotonicMs() + byThemselvesMs;
-    if (await this.#allLooked(byThemselvesMs)) return;
-    await new Promise<void>((resolve) => clock.after(Math.max(0, endMs - clock.monotonicMs()), resolve));
+  /** Resolves when all have looked, this one among them, or after `byThemselvesMs`, in which each looks as a rule whether it was called or not. Never rejects. */
+  call(byThemselvesMs: number): Promise<void> {
+    const allLooked = new Promise<void>((resolve) => {
+      void this.#all(byThemselvesMs).then((haveLooked) => {
+        if (haveLooked) resolve();
+      });
+    });
+    return doneWithin(this.#deps.clock, byThemselvesMs, allLooked);
   }
 
-  async #allLooked(deadlineMs: number): Promise<boolean> {
-    const { bus, findOthers } = this.#deps;
-    const look = { kind: KIND, payload: null };
+  /** What was said while this worker had no lease. Never rejects. */
+  async lookAgain(): Promise<void> {
+    await this.handle().catch((error: unknown) => this.#deps.log.warn({ err: error }, 'what is watched was not looked for'));
+  }
+
+  async #all(deadlineMs: number): Promise<boolean> {
     try {
-      await Promise.all((await findOthers()).map((at) => bus.ask(at, look, { deadlineMs })));
-      return true;
-    } catch {
+      return (await Promise.all([this.handle(), this.#others(deadlineMs)])).every(Boolean);
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'what is watched was not looked for by all');
       return false;
     }
+  }
+
+  async #others(deadlineMs: number): Promise<boolean> {
+    const { bus, findOthers } = this.#deps;
+    const asked = (await findOthers()).map((at) => bus.ask(at, { kind: KIND, payload: null }, { deadlineMs }));
+    return (await Promise.all(asked)).every((answer) => answer === true);
   }
 }

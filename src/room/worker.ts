@@ -157,7 +157,7 @@ export class Worker {
     const findOthers = async (): Promise<WorkerAddress[]> =>
       (await findLeased()).map(({ address }) => address).filter((address) => address !== bus.address);
     this.changes = new RoomChanges({ bus, clock, log, findOthers, remembered: rooms.remembered, sessions: this.gateway });
-    this.watch = new WatchCalls({ bus, clock, findOthers, watcher: deps.watcher });
+    this.watch = new WatchCalls({ bus, clock, log, findOthers, watcher: deps.watcher });
     this.#loadDeps = {
       clock,
       log,
@@ -254,6 +254,7 @@ export class Worker {
 
   async resume(): Promise<void> {
     this.#cancelLook();
+    void this.watch.lookAgain();
     await this.#host.resumeAll();
     await this.gateway.reconsiderAll();
   }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { OutFrame } from '../../src/kernel/transport/send-budget.ts';
 import { encodeForSdk, encodeForYjs, isReadBy, type ServerMessage } from '../../src/protocol/server-messages.ts';
 import { type AwarenessState, awarenessFrame, encodeAwareness } from '../../src/protocol/yjs-frames.ts';
-import { Fanout } from '../../src/room/fanout.ts';
+import { Fanout, weightOf } from '../../src/room/fanout.ts';
 import { sdkFrames, yjsFrames } from '../../src/room/frames.ts';
 import type { Hearer, Recipient } from '../../src/room/recipient.ts';
 import type { RoomState } from '../../src/room/shapes.ts';
@@ -230,13 +230,13 @@ test('[FO9] the first cursor leaves with its turn, those of the next 5 ms togeth
 });
 
 test.each([
-  [24, 5],
-  [50, 10],
-  [2_000, 50],
+  [25, 5],
+  [30, 6],
+  [240, 48],
+  [1_000, 50],
 ])('[FO9] where %i people hear them, those of the next %i ms leave together', (hearers, pauseMs) => {
   const room = aRoom('ann');
-  room.headcount.sdk = hearers / 2;
-  room.headcount.yjs = hearers / 2;
+  Object.assign(room.headcount, { sdk: 10, yjs: hearers - 10, rest: 500 });
   const { fanout, turn, clock } = fanoutOf(room);
   const say = (x: number): void => fanout.send({ allBut: null }, cursor(x), 9);
   say(1);
@@ -257,6 +257,18 @@ test('[FO9] nor do more than a thousand wait', () => {
   expect(turn()).toEqual({});
   fanout.send({ allBut: null }, cursor(1_000), 9);
   expect(JSON.parse(turn().ann![0]!)).toHaveLength(1_000);
+});
+
+test('[FO9] nor does more than 256 KiB', () => {
+  const { fanout, turn } = fanoutOf(aRoom('ann'));
+  const say = (message: ServerMessage): void => fanout.send({ allBut: null }, message, 9, weightOf(message));
+  const large = (x: number) => ({ ...cursor(x), data: { x, note: 'x'.repeat(64 * 1024) } });
+  say(large(0));
+  turn();
+  for (let x = 1; x < 4; x += 1) say(large(x));
+  expect(turn()).toEqual({});
+  say(large(4));
+  expect(JSON.parse(turn().ann![0]!)).toHaveLength(4);
 });
 
 test('[FO10] the cursors of several Yjs clients are one frame', () => {

@@ -17,7 +17,7 @@ export interface RoomEventsDeps extends ChangeNotesDeps {
   readonly tellOthers: () => Promise<boolean>;
 }
 
-/** Every worker knows of a changed webhook after so long, also where nobody could tell it. */
+/** Every worker knows of a changed webhook after so long, as a rule, also where nobody could tell it. */
 export const LOOK_EVERY_MS = 1_000;
 const SWEEP_EVERY_MS = 30_000;
 const OLD_AT_ONCE = 1_000;
@@ -28,6 +28,9 @@ export class RoomEvents implements RoomWatcher, Looking {
   readonly #changes: ChangeNotes;
   readonly #visits: VisitNotes;
   #edition = '';
+  /** Looks are numbered: of two under way the one that was answered first may be the later one. */
+  #looks = 0;
+  #latestLook = 0;
   #sweeps: readonly Sweep[] = [];
 
   constructor(deps: RoomEventsDeps) {
@@ -61,7 +64,11 @@ export class RoomEvents implements RoomWatcher, Looking {
 
   /** Asks what webhooks want. */
   async look(): Promise<void> {
+    this.#looks += 1;
+    const look = this.#looks;
     const { events, edition } = await findWanted(this.#deps.db);
+    if (look < this.#latestLook) return;
+    this.#latestLook = look;
     this.wantsChanges = events.has('storageUpdated') || events.has('ydocUpdated');
     this.#visits.wanted(events.has('userEntered') || events.has('userLeft') ? 'on' : 'off');
     if (edition !== this.#edition) this.#changes.reconsider();
