@@ -29,6 +29,8 @@ interface Waiting extends Telling {
   readonly to: Audience;
   /** The decision it came from. */
   readonly decision: number;
+  /** About how many bytes it takes. */
+  readonly weight: number;
 }
 
 /** Frames of one turn are built together; past this they leave in parts, because neither a string nor the memory is endless. */
@@ -90,7 +92,7 @@ export class Fanout {
   send(to: Audience, message: ServerMessage, decision: number, bytes = 0): void {
     if (!this.#isRead(message)) return;
     const at = this.#waiting === null ? 0 : this.#waiting.at(-1)!.at + 1;
-    this.#waiting = withOneMore(this.#waiting, { at, to, message, decision, text: null, bytes: null });
+    this.#waiting = withOneMore(this.#waiting, { at, to, message, decision, weight: bytes, text: null, bytes: null });
     this.#waitingBytes += bytes;
     if (this.#waitingBytes > TURN_BYTES_MAX || (isAwaited(message) && this.#isCalm && !this.#isLeaving)) this.flush();
     else if (!isCursor(message) || this.#isMuch) this.#flushSoon();
@@ -119,6 +121,7 @@ export class Fanout {
     const own: Waiting[] = [];
     for (const one of takenSince(this.#waiting, joinedAt))
       ('only' in one.to && one.to.only === id ? own : this.#waiting).push(one);
+    for (const { weight } of own) this.#waitingBytes -= weight;
     if (this.#waiting.length === 0) this.#waiting = null;
     const heard = own.filter(({ message }) => isReadBy(kind, message));
     if (heard.length > 0) sessions.deliver([session], FRAMES_OF[kind](heard));

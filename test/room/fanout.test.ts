@@ -463,6 +463,20 @@ test('[FO14] what a newcomer alone is to hear leaves with its join; what waits f
   expect(turn()).toEqual({});
 });
 
+test('[FO14] what it was is no longer among what waits: cursors wait for each other behind a large document', () => {
+  const room = aRoom('ann');
+  const { fanout, turn, delivered } = fanoutOf(room);
+  fanout.send({ allBut: null }, cursor(1), 9);
+  turn();
+  join(room, newcomer('bob'));
+  fanout.send({ only: id('bob') }, event(2), room.decision, 300 * 1024);
+  fanout.greet(id('bob'));
+  expect(delivered.splice(0)).toHaveLength(1);
+  turn(); // for which it was meant
+  fanout.send({ allBut: null }, cursor(3), room.decision + 1);
+  expect(turn()).toEqual({});
+});
+
 test('[FO14] where the socket is on another worker it leaves with its turn, behind the answer to the join', () => {
   const room = aRoom('ann');
   const { fanout, turn, delivered } = fanoutOf(room);
