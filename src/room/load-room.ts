@@ -2,11 +2,13 @@
  * Brings a room to life: claim, snapshot, journal, in this order. The claim comes first, so that nothing the old owner writes later can be
  * missed; an error fails the load, because a room is never started from empty instead (design §4; reliability I2).
  */
+import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId } from '../base/ids.ts';
 import { noTracer, type Span, type Tracer } from '../base/trace.ts';
 import { type Claim, NUMBERS_PER_CLAIM, type Refusal } from '../kernel/cluster/ownership.ts';
 import type { Quarantine } from '../kernel/cluster/quarantine.ts';
+import type { JournalEntry } from '../kernel/persistence/journal.ts';
 import { decodeRecords, type JournalRecord } from './journal-record.ts';
 import { emptyRoom } from './room.ts';
 import { RoomActor } from './room-actor.ts';
@@ -15,6 +17,9 @@ import { restoreSchema } from './schema/decide.ts';
 import type { RoomSchema, RoomState } from './shapes.ts';
 import { encodeSnapshot, replayRecord, restoreSnapshot } from './snapshot.ts';
 import { materialise } from './ydoc/live.ts';
+
+/** Of reading a journal into a room, in one turn; one entry may take longer by itself. */
+const SLICE_MS = 2;
 
 export interface LoadRoomDeps extends RoomActorDeps {
   /** The room's number in the database, or null when there is no such room. */
@@ -73,20 +78,7 @@ async function restore(
   const snapshot = await deps.snapshots.load(stream);
   if (snapshot !== null) restoreSnapshot(room, snapshot);
   const entries = await deps.journal.readAfter(stream, room.version);
-  const replayed = new Set<JournalRecord['kind']>();
-  for (const { payload, version, count } of entries) {
-    // A snapshot may have been taken between two changes that were then written as one entry: what it holds is not applied again.
-    const known = Math.max(0, room.version - (version - count));
-    for (const record of decodeRecords(payload).slice(known)) {
-      replayRecord(room, record);
-      replayed.add(record.kind);
-    }
-    if (room.version !== version)
-      throw new AppError('ROOM_UNREADABLE', {
-        reason: `its journal counts to ${version} where the records make ${room.version}`,
-      });
-  }
-
+  const replayed = await replay(room, entries, deps.clock);
   if (crashes > 0) tryOut(room);
   const loadMs = deps.clock.monotonicMs() - startedMs;
   span.note({ 'atrium.epoch': epoch, 'atrium.version': room.version, 'atrium.journal_entries': entries.length });
@@ -96,6 +88,33 @@ async function restore(
   const actor = new RoomActor(deps, { room, ground, onLost });
   actor.woke({ replayed });
   return actor;
+}
+
+/** Applies what was written after the snapshot, so much of it in a turn that whoever else is on this worker is heard meanwhile. */
+async function replay(
+  room: RoomState,
+  entries: readonly JournalEntry[],
+  clock: Clock,
+): Promise<ReadonlySet<JournalRecord['kind']>> {
+  const kinds = new Set<JournalRecord['kind']>();
+  let turnEndsMs = clock.monotonicMs() + SLICE_MS;
+  for (const { payload, version, count } of entries) {
+    if (clock.monotonicMs() >= turnEndsMs) {
+      await new Promise<void>((resolve) => clock.soon(resolve));
+      turnEndsMs = clock.monotonicMs() + SLICE_MS;
+    }
+    // A snapshot may have been taken between two changes that were then written as one entry: what it holds is not applied again.
+    const known = Math.max(0, room.version - (version - count));
+    for (const record of decodeRecords(payload).slice(known)) {
+      replayRecord(room, record);
+      kinds.add(record.kind);
+    }
+    if (room.version !== version)
+      throw new AppError('ROOM_UNREADABLE', {
+        reason: `its journal counts to ${version} where the records make ${room.version}`,
+      });
+  }
+  return kinds;
 }
 
 /** What a room is first asked for, of one that may have ended its last owner: should it end this one, then before anybody was answered. */

@@ -1,5 +1,16 @@
+import { decodeMulti } from '@msgpack/msgpack';
 import { expect, test } from 'vitest';
-import { asciiText, fromBase64, pack, packBytes, packText, packTextsAndNumber, toBase64, unpack } from '../../src/base/binary.ts';
+import {
+  asciiText,
+  fromBase64,
+  pack,
+  packBytes,
+  packText,
+  packTextsAndNumber,
+  toBase64,
+  unpack,
+  unpackAll,
+} from '../../src/base/binary.ts';
 
 test.each([
   ['', []],
@@ -65,4 +76,35 @@ test('a text is read without a decoder where every byte is a character', () => {
   expect(asciiText(new Uint8Array(Buffer.from('xay')).subarray(1, 2))).toBe('a');
   expect(asciiText(Buffer.from('ü'))).toBeNull();
   expect(asciiText(new Uint8Array())).toBe('');
+});
+
+const WRITTEN: readonly Uint8Array[] = [
+  packText(1, '[{"type":3}]'),
+  packText(127, 'Ä 😀'),
+  packBytes(3, Uint8Array.of(1, 2, 3)),
+  packBytes(3, new Uint8Array(0)),
+  packTextsAndNumber(5, ['id', 'digest'], 1.5),
+  pack([2]),
+  pack([1, 'text', 'author']),
+  pack([3, 'guid', Uint8Array.of(9)]),
+  pack([200, 'x'.repeat(70_000)]),
+  pack(['text']),
+];
+
+test('[BN3] values one after the other read as MessagePack reads them, whoever wrote them', () => {
+  for (const first of WRITTEN)
+    for (const second of WRITTEN) {
+      const both = Buffer.concat([first, second]);
+      expect(unpackAll(both)).toEqual([...decodeMulti(both)]);
+    }
+});
+
+test('[BN3] what was cut off is an error', () => {
+  for (const first of WRITTEN)
+    for (const last of WRITTEN) {
+      const both = Buffer.concat([first, last]);
+      for (const kept of [1, 3, 6, 7, last.length - 1])
+        if (kept < last.length) expect(() => unpackAll(both.subarray(0, first.length + kept))).toThrow();
+    }
+  expect(unpackAll(new Uint8Array(0))).toEqual([]);
 });

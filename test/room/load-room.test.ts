@@ -109,6 +109,23 @@ test('[SN-R6] numbers that only the journal had reserved stay reserved when a sn
   expect(await actor.act({ type: 'session.join', newcomer: newcomer('ann') })).toEqual({ actor: 2_001 });
 });
 
+test('[SN-R8] a long journal is read some milliseconds in a turn, so that others are heard meanwhile', async () => {
+  let nowMs = 0;
+  let turns = 0;
+  const clock = {
+    ...manualClock(),
+    monotonicMs: () => ++nowMs,
+    soon: (task: () => void) => {
+      turns += 1;
+      setImmediate(task);
+    },
+  };
+  const entries = Array.from({ length: 100 }, (_, index) => entry(index + 1, [a(index + 1)]));
+  const actor = await loadRoom({ ...stored({ entries }), clock }, ROOM, () => undefined);
+  expect(turns).toBeGreaterThanOrEqual(25);
+  expect(String(await actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' }))).toBe('{"a":100}');
+});
+
 test('[SN-R7] no such room, a room that is gone, and a room of another worker are told apart', async () => {
   const load = (over: Parameters<typeof stored>[0]) => loadRoom(stored(over), ROOM, () => undefined);
   await expect(load({ stream: null })).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND' });
