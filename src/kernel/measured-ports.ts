@@ -50,7 +50,7 @@ export function measuredOwnership(ownership: Ownership, { metrics }: Pick<Measur
         metrics.count('atrium_claims_total', outcome);
       }
     },
-    release: (stream, options) => ownership.release(stream, options),
+    release: (release) => ownership.release(release),
   };
 }
 

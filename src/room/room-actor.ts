@@ -205,9 +205,10 @@ export class RoomActor implements Actor<Command>, RoomShell {
     await this.#history.rest();
     if (this.#isLost || !(await this.#isDurable())) return;
     try {
-      await this.#keeper.saveLast({ mayWait: this.room.sessions.size === 0 }); // else people wait for the next owner
+      const mayWait = this.room.sessions.size === 0; // else people wait for the next owner
+      await this.#keeper.saveLast({ mayWait });
       const { stream, epoch } = this.#ground;
-      await this.#deps.ownership.release(stream, { epoch, numbersNext: this.room.numbers.next });
+      await this.#deps.ownership.release({ stream, epoch, numbersNext: this.room.numbers.next, mayWait });
     } finally {
       this.#isLost = true;
       this.#pending.drop();

@@ -40,7 +40,7 @@ export function ownershipContract(name: string, open: () => Promise<OwnershipUnd
       const { aWorker, aStream } = await open();
       const [worker, other, stream] = [await aWorker(), await aWorker(), await aStream()];
       const { epoch, numbersFrom } = await claimed(worker, stream);
-      await worker.release(stream, { epoch, numbersNext: numbersFrom });
+      await worker.release({ stream, epoch, numbersNext: numbersFrom });
       expect((await claimed(other, stream)).epoch).toBe(epoch + 1);
     });
 
@@ -48,8 +48,8 @@ export function ownershipContract(name: string, open: () => Promise<OwnershipUnd
       const { aWorker, aStream } = await open();
       const [worker, other, stream] = [await aWorker(), await aWorker(), await aStream()];
       const { epoch } = await claimed(worker, stream);
-      await worker.release(stream, { epoch: epoch - 1, numbersNext: 1 });
-      await other.release(stream, { epoch, numbersNext: 1 });
+      await worker.release({ stream, epoch: epoch - 1, numbersNext: 1 });
+      await other.release({ stream, epoch, numbersNext: 1 });
       expect(await other.claim(stream)).toMatchObject({ refused: 'owned' });
     });
 
@@ -59,7 +59,7 @@ export function ownershipContract(name: string, open: () => Promise<OwnershipUnd
       const first = await claimed(worker, stream);
       const second = await claimed(worker, stream);
       expect(second.numbersFrom).toBe(first.numbersFrom + NUMBERS_PER_CLAIM);
-      await worker.release(stream, { epoch: second.epoch, numbersNext: second.numbersFrom + 7 });
+      await worker.release({ stream, epoch: second.epoch, numbersNext: second.numbersFrom + 7 });
       const third = await claimed(worker, stream);
       expect(third.numbersFrom).toBe(second.numbersFrom + 7);
     });
@@ -69,7 +69,7 @@ export function ownershipContract(name: string, open: () => Promise<OwnershipUnd
       const [worker, stream] = [await aWorker(), await aStream()];
       await claimed(worker, stream);
       const second = await claimed(worker, stream);
-      await worker.release(stream, { epoch: second.epoch, numbersNext: 1 });
+      await worker.release({ stream, epoch: second.epoch, numbersNext: 1 });
       expect((await claimed(worker, stream)).numbersFrom).toBe(second.numbersFrom);
     });
 

@@ -66,8 +66,8 @@ function anActor(
       ownership: {
         incarnation: asIncarnation('w'),
         claim: async () => claims.shift() ?? { refused: 'gone' },
-        release: async (_, options) => {
-          releases.push(options);
+        release: async (release) => {
+          releases.push(release);
           await lease.released;
         },
       },
@@ -319,7 +319,7 @@ test('[SN-R3] stopping writes down what is decided, then gives the room up with 
   await stopped;
   expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'joins anew' }]);
   expect(saves).toMatchObject([{ version: 1 }]);
-  expect(releases).toEqual([{ epoch: 3, numbersNext: 3 }]);
+  expect(releases).toMatchObject([{ epoch: 3, numbersNext: 3, mayWait: false }]);
 });
 
 test('[YH1] the hash that SDK clients take for "saved" comes once for a burst, and only when durable', async () => {

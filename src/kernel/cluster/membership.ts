@@ -10,7 +10,7 @@ import type { Incarnation, WorkerAddress } from '../../base/ids.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Sql } from '../persistence/sql.ts';
-import type { Claim, Ownership, Recall, Refusal } from './ownership.ts';
+import type { Claim, Ownership, Recall, Refusal, Release } from './ownership.ts';
 import { SqlOwnership } from './sql-ownership.ts';
 
 export interface MembershipDeps {
@@ -69,8 +69,8 @@ export class Membership implements Ownership {
     return this.#standing().claim(stream);
   }
 
-  async release(stream: number, options: { epoch: number; numbersNext: number }): Promise<void> {
-    await this.#current?.release(stream, options); // without a lease there is nothing left to give up
+  async release(release: Release): Promise<void> {
+    await this.#current?.release(release); // without a lease there is nothing left to give up
   }
 
   /** The database may have forgotten claims that it had granted: all are made anew, and each finds out whether it still was the last. */

@@ -30,6 +30,15 @@ export interface Recall {
   readonly epoch: number;
 }
 
+export interface Release {
+  readonly stream: number;
+  readonly epoch: number;
+  /** Returns the unused rest of the block. */
+  readonly numbersNext: number;
+  /** Nobody waits for it: it is given up together with others, a moment later. */
+  readonly mayWait?: boolean;
+}
+
 export interface Ownership {
   readonly incarnation: Incarnation;
   /**
@@ -37,6 +46,9 @@ export interface Ownership {
    * @throws AppError SERVER_STOPPING when this worker's own lease is over, DATABASE_UNAVAILABLE; both are safe to retry.
    */
   claim(stream: number): Promise<Claim | Refusal>;
-  /** Gives the actor up in order; `numbersNext` returns the unused rest of the block. */
-  release(stream: number, options: { epoch: number; numbersNext: number }): Promise<void>;
+  /**
+   * Gives the actor up in order. Under an older epoch, or for who does not own it, it changes nothing.
+   * @throws AppError DATABASE_UNAVAILABLE, ROOM_OVERLOADED when too many wait: it stays with the lease of this worker.
+   */
+  release(release: Release): Promise<void>;
 }

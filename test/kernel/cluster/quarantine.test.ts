@@ -86,7 +86,7 @@ test.each<[string, (worker: SqlOwnership, stream: number) => Promise<unknown>]>(
     'gave it up before',
     async (worker, stream) => {
       const { epoch, numbersFrom } = await claimed(worker, stream);
-      await worker.release(stream, { epoch, numbersNext: numbersFrom });
+      await worker.release({ stream, epoch, numbersNext: numbersFrom });
       await heir.fence(worker.incarnation, 'dead');
     },
   ],
@@ -288,7 +288,7 @@ test('[QN4] crashes more than ten minutes apart do not add up', async () => {
     await crashOn(stream);
     const { epoch, numbersFrom, crashes } = await claimed(heir, stream);
     expect(crashes).toBe(1);
-    await heir.release(stream, { epoch, numbersNext: numbersFrom });
+    await heir.release({ stream, epoch, numbersNext: numbersFrom });
     await later(stream, '10 minutes');
   }
 });

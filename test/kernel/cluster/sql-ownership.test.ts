@@ -4,7 +4,7 @@ import { systemClock, systemRandom } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
 import { asWorkerAddress } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
-import type { Recall } from '../../../src/kernel/cluster/ownership.ts';
+import type { Claim, Recall } from '../../../src/kernel/cluster/ownership.ts';
 import { SqlOwnership } from '../../../src/kernel/cluster/sql-ownership.ts';
 import { findLeasedWorkers } from '../../../src/kernel/cluster/sql-workers.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
@@ -94,6 +94,45 @@ function renewals(): Renewals {
 
 const expireLease = ({ incarnation }: SqlOwnership, ago: string): Promise<unknown> =>
   db.query(sql`update worker_lease set lease_until = clock_timestamp() - ${ago}::interval where incarnation = ${incarnation}`);
+
+test('[OW17] actors that nobody waits for are given up in one statement, each under its own epoch', async () => {
+  const statements: number[] = [];
+  const { ownership, clock } = await aWorker(
+    meddled(db, (query, run) => {
+      if (query.name === 'ownership.release') statements.push((query.values[1] as number[]).length);
+      return run();
+    }),
+  );
+  const other = await aWorker();
+  const claims: Claim[] = [];
+  for (let count = 0; count < 4; count += 1) claims.push(await claimed(ownership, await aStream(db)));
+  const releaseAll = (mayWait: boolean) =>
+    Promise.all(
+      claims.map(({ stream, epoch, numbersFrom }, at) =>
+        ownership.release({ stream, epoch: at === 3 ? epoch - 1 : epoch, numbersNext: numbersFrom + at, mayWait }),
+      ),
+    );
+  const released = releaseAll(true);
+  expect(statements).toEqual([]);
+  clock.advance(50);
+  await released;
+  expect(statements).toEqual([4]);
+  for (const [at, { stream, epoch, numbersFrom }] of claims.slice(0, 3).entries())
+    expect(await other.ownership.claim(stream)).toMatchObject({ epoch: epoch + 1, numbersFrom: numbersFrom + at });
+  expect(await other.ownership.claim(claims[3]!.stream)).toMatchObject({ refused: 'owned' });
+});
+
+test('[OW17] who cannot wait takes along what waits', async () => {
+  const { ownership } = await aWorker();
+  const other = await aWorker();
+  const [calm, urgent] = [await claimed(ownership, await aStream(db)), await claimed(ownership, await aStream(db))];
+  const both = [
+    ownership.release({ ...calm, numbersNext: calm.numbersFrom, mayWait: true }),
+    ownership.release({ ...urgent, numbersNext: urgent.numbersFrom }),
+  ];
+  await Promise.all(both);
+  for (const { stream, epoch } of [calm, urgent]) expect(await other.ownership.claim(stream)).toMatchObject({ epoch: epoch + 1 });
+});
 
 test('[OW5] a lease is renewed each second and holds as long as it is', async () => {
   const watched = renewals();

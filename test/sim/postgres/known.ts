@@ -20,7 +20,7 @@ const KNOWN: Readonly<Record<number, Known>> = {
   1529214074: { what: 'renew', run: ownership.renew({ checksLease: true }) },
   2321502723: { what: 'claim', run: ownership.claim },
   79855772: { what: 'look at owner', run: ownership.lookAtOwner({ believesExpired: false }) },
-  2165767374: { what: 'release', run: ownership.release },
+  18755143: { what: 'release', run: ownership.release },
   851871222: { what: 'fence the dead', run: ownership.fence({ needsExpiry: false }) },
   3422022611: { what: 'fence the expired', run: ownership.fence({ needsExpiry: true }) },
   3976379382: { what: 'drain', run: ownership.drain },

@@ -139,13 +139,15 @@ export function lookAtOwner({ believesExpired }: { believesExpired: boolean }): 
   };
 }
 
-export function* release(tx: FakeTransaction, [numbersNext, numbers, stream, epoch, self]: readonly any[]): Running {
+export function* release(tx: FakeTransaction, [numbers, streams, epochs, numbersNext, self]: readonly any[]): Running {
   const { tables } = tx;
-  const isMine = (row: OwnerRow): boolean => row.epoch === epoch && row.owner === self;
-  const row = yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), isMine);
-  if (row === null) return [];
-  const next = Math.max(numbersNext, row.numbersNext - numbers);
-  tx.atCommit(() => tables.setOwner(stream, { ...row, owner: null, numbersNext: next }));
+  for (const [at, stream] of (streams as number[]).entries()) {
+    const isMine = (row: OwnerRow): boolean => row.epoch === epochs[at] && row.owner === self;
+    const row = yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), isMine);
+    if (row === null) continue;
+    const next = Math.max(numbersNext[at], row.numbersNext - numbers);
+    tx.atCommit(() => tables.setOwner(stream, { ...row, owner: null, numbersNext: next }));
+  }
   return [];
 }
 
