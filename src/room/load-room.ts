@@ -2,9 +2,9 @@
  * Brings a room to life: claim, snapshot, journal, in this order. The claim comes first, so that nothing the old owner writes later can be
  * missed; an error fails the load, because a room is never started from empty instead (design §4; reliability I2).
  */
-import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId } from '../base/ids.ts';
+import type { OnePerTurn } from '../base/one-per-turn.ts';
 import { noTracer, type Span, type Tracer } from '../base/trace.ts';
 import { type Claim, NUMBERS_PER_CLAIM, type Refusal } from '../kernel/cluster/ownership.ts';
 import type { Quarantine } from '../kernel/cluster/quarantine.ts';
@@ -27,6 +27,8 @@ export interface LoadRoomDeps extends RoomActorDeps {
   /** The schema attached to the room of this number, if one is. */
   readonly findSchema: (stream: number) => Promise<RoomSchema | null>;
   readonly quarantine: Quarantine;
+  /** Long journals, of all rooms that load on this worker: a slice of one in each turn. */
+  readonly replays: OnePerTurn;
   readonly tracer?: Tracer;
 }
 
@@ -78,7 +80,7 @@ async function restore(
   const snapshot = await deps.snapshots.load(stream);
   if (snapshot !== null) restoreSnapshot(room, snapshot);
   const entries = await deps.journal.readAfter(stream, room.version);
-  const replayed = await replay(room, entries, deps.clock);
+  const replayed = await replay(room, entries, deps);
   if (crashes > 0) tryOut(room);
   const loadMs = deps.clock.monotonicMs() - startedMs;
   span.note({ 'atrium.epoch': epoch, 'atrium.version': room.version, 'atrium.journal_entries': entries.length });
@@ -90,17 +92,21 @@ async function restore(
   return actor;
 }
 
-/** Applies what was written after the snapshot, so much of it in a turn that whoever else is on this worker is heard meanwhile. */
+/**
+ * Applies what was written after the snapshot, so much of it in a turn that whoever else is on this worker is heard meanwhile.
+ * @throws AppError ROOM_MOVED when the lease has gone by the next turn, ROOM_UNREADABLE
+ */
 async function replay(
   room: RoomState,
   entries: readonly JournalEntry[],
-  clock: Clock,
+  { clock, mayAnswer, replays }: Pick<LoadRoomDeps, 'clock' | 'mayAnswer' | 'replays'>,
 ): Promise<ReadonlySet<JournalRecord['kind']>> {
   const kinds = new Set<JournalRecord['kind']>();
   let turnEndsMs = clock.monotonicMs() + SLICE_MS;
   for (const { payload, version, count } of entries) {
     if (clock.monotonicMs() >= turnEndsMs) {
-      await new Promise<void>((resolve) => clock.soon(resolve));
+      await replays.wait();
+      if (!mayAnswer()) throw new AppError('ROOM_MOVED');
       turnEndsMs = clock.monotonicMs() + SLICE_MS;
     }
     // A snapshot may have been taken between two changes that were then written as one entry: what it holds is not applied again.

@@ -6,9 +6,10 @@ import { Background, twentieth } from '../base/background.ts';
 import { chanceFrom } from '../base/clock.ts';
 import { asRoomId, type Incarnation, type RoomId, type WorkerAddress } from '../base/ids.ts';
 import { type Metrics, noMetrics } from '../base/metrics.ts';
+import { OnePerTurn } from '../base/one-per-turn.ts';
 import { roughBytesOf } from '../base/rough-bytes.ts';
 import { noTracer } from '../base/trace.ts';
-import { ActorHost } from '../kernel/actor/actor-host.ts';
+import { ActorHost, LOADS_MAX } from '../kernel/actor/actor-host.ts';
 import type { WorkerEntry } from '../kernel/cluster/directory.ts';
 import { LEASE } from '../kernel/cluster/lease.ts';
 import { Membership } from '../kernel/cluster/membership.ts';
@@ -171,6 +172,7 @@ export class Worker {
       }),
       ownership: measuredOwnership(ownership, { metrics }),
       quarantine: new Quarantine({ db: authority, clock, log }),
+      replays: new OnePerTurn({ clock, waitingMax: LOADS_MAX }),
       mayAnswer: () => ownership.isStanding,
       policy: limits.policy,
       beat: new Beat(clock),

@@ -4,6 +4,7 @@ import { Background, twentieth } from '../../src/base/background.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import { OnePerTurn } from '../../src/base/one-per-turn.ts';
 import { Quarantine } from '../../src/kernel/cluster/quarantine.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
@@ -67,6 +68,7 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
         return 'saved';
       },
     },
+    replays: new OnePerTurn({ clock: manualClock(), waitingMax: 1 }),
     quarantine: new Quarantine({ db: {} as Sql, clock: manualClock(), log: silentLog }), // no claim here is suspect
     ownership: {
       incarnation: asIncarnation('w'),

@@ -3,6 +3,7 @@ import * as Y from 'yjs';
 import { Background, twentieth } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import { OnePerTurn } from '../../src/base/one-per-turn.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import { Quarantine } from '../../src/kernel/cluster/quarantine.ts';
 import type { Journal, JournalEntry } from '../../src/kernel/persistence/journal.ts';
@@ -61,6 +62,7 @@ function stored(over: {
     },
     findStream: async () => stream,
     findSchema: async () => schema,
+    replays: new OnePerTurn({ clock: manualClock(), waitingMax: 1 }),
     quarantine: new Quarantine({ db: {} as Sql, clock: manualClock(), log: silentLog }), // no claim here is suspect
     keepVersion: async () => 'kept' as const,
   };
@@ -109,21 +111,43 @@ test('[SN-R6] numbers that only the journal had reserved stay reserved when a sn
   expect(await actor.act({ type: 'session.join', newcomer: newcomer('ann') })).toEqual({ actor: 2_001 });
 });
 
-test('[SN-R8] a long journal is read some milliseconds in a turn, so that others are heard meanwhile', async () => {
+/** Each look at the clock takes a millisecond. */
+function aSlowWorker() {
   let nowMs = 0;
-  let turns = 0;
+  const turns = { count: 0, waiting: 0, waitingAtMost: 0 };
   const clock = {
     ...manualClock(),
     monotonicMs: () => ++nowMs,
     soon: (task: () => void) => {
-      turns += 1;
-      setImmediate(task);
+      turns.count += 1;
+      turns.waiting += 1;
+      turns.waitingAtMost = Math.max(turns.waitingAtMost, turns.waiting);
+      setImmediate(() => {
+        turns.waiting -= 1;
+        task();
+      });
     },
   };
-  const entries = Array.from({ length: 100 }, (_, index) => entry(index + 1, [a(index + 1)]));
-  const actor = await loadRoom({ ...stored({ entries }), clock }, ROOM, () => undefined);
-  expect(turns).toBeGreaterThanOrEqual(25);
-  expect(String(await actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' }))).toBe('{"a":100}');
+  return { turns, of: { clock, replays: new OnePerTurn({ clock, waitingMax: 2 }) } };
+}
+const LONG = Array.from({ length: 100 }, (_, index) => entry(index + 1, [a(index + 1)]));
+
+test('[SN-R8] long journals are read some milliseconds in a turn, one of all that load', async () => {
+  const { turns, of } = aSlowWorker();
+  const load = () => loadRoom({ ...stored({ entries: LONG }), ...of }, ROOM, () => undefined);
+  const actors = await Promise.all([load(), load()]);
+  expect(turns.count).toBeGreaterThanOrEqual(50);
+  expect(turns.waitingAtMost).toBe(1);
+  for (const actor of actors)
+    expect(String(await actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' }))).toBe('{"a":100}');
+});
+
+test('[SN-R8] no more of one is read once the lease has gone', async () => {
+  const { turns, of } = aSlowWorker();
+  const mayAnswer = () => turns.count < 3;
+  const load = loadRoom({ ...stored({ entries: LONG }), ...of, mayAnswer }, ROOM, () => undefined);
+  await expect(load).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+  expect(turns.count).toBe(3);
 });
 
 test('[SN-R7] no such room, a room that is gone, and a room of another worker are told apart', async () => {

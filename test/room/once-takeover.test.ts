@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { Background, twentieth } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import { OnePerTurn } from '../../src/base/one-per-turn.ts';
 import { Quarantine } from '../../src/kernel/cluster/quarantine.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Sql } from '../../src/kernel/persistence/sql.ts';
@@ -45,6 +46,7 @@ function aDatabase() {
       readAfter: async (_, version) => entries.filter((entry) => entry.version > version),
     },
     snapshots: { load: async () => null, save: async () => 'saved' },
+    replays: new OnePerTurn({ clock: manualClock(), waitingMax: 1 }),
     quarantine: new Quarantine({ db: {} as Sql, clock: manualClock(), log: silentLog }), // no claim here is suspect
     ownership: {
       incarnation: asIncarnation('w'),

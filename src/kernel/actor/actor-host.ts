@@ -53,7 +53,7 @@ const HELD_BYTES_OF_ALL_MAX = 64 * 1024 * 1024;
 /** So much finds room for every actor, however much waits for the others. */
 const HELD_BYTES_SURE = 64 * 1024;
 /** Loads side by side; the others wait their turn. When a worker dies, thousands of actors may be asked for in one moment. */
-const LOADS_MAX = 50;
+export const LOADS_MAX = 50;
 
 export class ActorHost<Command> {
   readonly #deps: ActorHostDeps<Command>;

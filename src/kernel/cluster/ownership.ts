@@ -35,7 +35,7 @@ export interface Release {
   readonly epoch: number;
   /** Returns the unused rest of the block. */
   readonly numbersNext: number;
-  /** Nobody waits for it: it is given up together with others, a moment later. */
+  /** Nobody waited for it when it began to stop: it is given up together with others, a moment later. */
   readonly mayWait?: boolean;
 }
 

@@ -9,12 +9,11 @@ import { AppError } from '../../base/errors.ts';
 import { asIncarnation, type Incarnation, type WorkerAddress } from '../../base/ids.ts';
 import { type Metrics, noMetrics } from '../../base/metrics.ts';
 import type { Log } from '../../base/observe.ts';
-import { GatherTime } from '../persistence/gather-time.ts';
-import { Gathered } from '../persistence/gathered.ts';
 import { named, type Query, type Sql, sql } from '../persistence/sql.ts';
 import { type Duty, dutyAt, LEASE } from './lease.ts';
 import { type Claim, NUMBERS_PER_CLAIM, type Ownership, type Recall, type Refusal, type Release } from './ownership.ts';
 import { countCrashQuery, endedLoading } from './quarantine.ts';
+import { Releases } from './releases.ts';
 
 export interface SqlOwnershipDeps {
   readonly db: Sql;
@@ -29,24 +28,13 @@ export interface SqlOwnershipDeps {
   readonly onRecalled: (recalls: readonly Recall[]) => void;
 }
 
-/**
- * Actors that nobody waits for are given up in one statement with those of so long: thousands that fall asleep together need a tenth of the commits. A worker
- * that ends stops more of them side by side than one statement takes, and so waits for none.
- */
-const GATHER_MS = 50;
-const RELEASES_MAX = 16;
-/** More are refused, and stay with this worker's lease. */
-const WAITING_MAX = 10_000;
-
-type Released = Omit<Release, 'mayWait'>;
-
 /** A claim can meet an owner that died just now, and a rival that claims first; each is worth one more look, not a loop. */
 const CLAIM_ATTEMPTS_MAX = 3;
 
 export class SqlOwnership implements Ownership {
   readonly incarnation: Incarnation;
   readonly #deps: SqlOwnershipDeps;
-  readonly #releases: Gathered<Released, void>;
+  readonly #releases: Releases;
   #renewalSentMs: number;
   #isRenewing = false;
   #isOver = false;
@@ -64,15 +52,9 @@ export class SqlOwnership implements Ownership {
   }
 
   private constructor(deps: SqlOwnershipDeps, lease: { incarnation: Incarnation; sentMs: number }) {
-    const { db, clock } = deps;
     this.incarnation = lease.incarnation;
     this.#deps = deps;
-    this.#releases = new Gathered({
-      itemsMax: RELEASES_MAX,
-      waitingMax: WAITING_MAX,
-      delay: (begin) => new GatherTime({ clock, ms: GATHER_MS, begin }),
-      work: (releases) => db.query(releaseQuery(releases, this.incarnation)).then(() => releases.map(() => undefined)),
-    });
+    this.#releases = new Releases({ db: deps.db, clock: deps.clock, self: lease.incarnation, isOver: () => this.#isOver });
     this.#renewalSentMs = lease.sentMs;
     this.#cancelDeadline = this.#awaitDeadline();
     this.#stopRenewing = deps.clock.every(LEASE.renewEveryMs, () => void this.#renew());
@@ -138,10 +120,8 @@ export class SqlOwnership implements Ownership {
     if (this.duty === 'stop') throw new AppError('SERVER_STOPPING');
   }
 
-  async release({ mayWait = false, ...release }: Release): Promise<void> {
-    const releasing = this.#releases.ask(release);
-    if (!mayWait) this.#releases.hurry();
-    await releasing;
+  release(release: Release): Promise<void> {
+    return this.#releases.ask(release);
   }
 
   /** Says that this worker takes no more actors, for who asks the database who is there. */
@@ -281,20 +261,6 @@ function formerOwner(stream: number, self: Incarnation): Query {
   return sql`(
     select case when o.owner is null then 'released' when o.owner = ${self} then 'own' when ${endedLoading()} then 'loading' else 'other' end
       from actor_owner o left join worker_lease w on w.incarnation = o.owner where o.stream = ${stream})`;
-}
-
-/** Each under its own epoch; one that has moved on stays as it is. */
-function releaseQuery(releases: readonly Released[], self: Incarnation): Query {
-  return named(
-    'ownership.release',
-    sql`
-    update actor_owner o
-       set owner = null,
-           numbers_next = greatest(r.numbers_next, o.numbers_next - ${NUMBERS_PER_CLAIM})  -- never below the block of this claim
-      from unnest(${releases.map(({ stream }) => stream)}::bigint[], ${releases.map(({ epoch }) => epoch)}::bigint[],
-                  ${releases.map(({ numbersNext }) => numbersNext)}::bigint[]) as r (stream, epoch, numbers_next)
-     where o.stream = r.stream and o.epoch = r.epoch and o.owner = ${self}`,
-  );
 }
 
 interface FoundOwner {

@@ -99,7 +99,7 @@ test('[OW17] actors that nobody waits for are given up in one statement, each un
   const statements: number[] = [];
   const { ownership, clock } = await aWorker(
     meddled(db, (query, run) => {
-      if (query.name === 'ownership.release') statements.push((query.values[1] as number[]).length);
+      if (query.name?.startsWith('ownership.release')) statements.push((query.values[0] as number[]).length);
       return run();
     }),
   );
@@ -116,10 +116,48 @@ test('[OW17] actors that nobody waits for are given up in one statement, each un
   expect(statements).toEqual([]);
   clock.advance(50);
   await released;
-  expect(statements).toEqual([4]);
+  expect(statements).toEqual([4, 1]); // the one that is not ours is asked for alone: it might only have been held
   for (const [at, { stream, epoch, numbersFrom }] of claims.slice(0, 3).entries())
     expect(await other.ownership.claim(stream)).toMatchObject({ epoch: epoch + 1, numbersFrom: numbersFrom + at });
   expect(await other.ownership.claim(claims[3]!.stream)).toMatchObject({ refused: 'owned' });
+});
+
+test('[OW17] one whose row is held holds up no other', async () => {
+  const { ownership, clock } = await aWorker();
+  const other = await aWorker();
+  const claims: Claim[] = [];
+  for (let count = 0; count < 3; count += 1) claims.push(await claimed(ownership, await aStream(db)));
+  const [held, ...free] = claims as [Claim, Claim, Claim];
+  let isHeldReleased = false;
+  const waits: Promise<void>[] = [];
+  await db.transaction(async (tx) => {
+    await tx.query(sql`select from actor_owner where stream = ${held.stream} for update`);
+    const [ofHeld, ...ofFree] = claims.map(({ stream, epoch, numbersFrom }) =>
+      ownership.release({ stream, epoch, numbersNext: numbersFrom, mayWait: true }),
+    );
+    waits.push(
+      ofHeld!.then(() => {
+        isHeldReleased = true;
+      }),
+    );
+    clock.advance(50);
+    await Promise.all(ofFree);
+    for (const { stream, epoch } of free) expect(await other.ownership.claim(stream)).toMatchObject({ epoch: epoch + 1 });
+    expect(isHeldReleased).toBe(false);
+  });
+  await Promise.all(waits);
+  expect(await other.ownership.claim(held.stream)).toMatchObject({ epoch: held.epoch + 1 });
+});
+
+test('[OW17] sixteen wait for no more', async () => {
+  const { ownership } = await aWorker();
+  const claims: Claim[] = [];
+  for (let count = 0; count < 16; count += 1) claims.push(await claimed(ownership, await aStream(db)));
+  await Promise.all(
+    claims.map(({ stream, epoch, numbersFrom }) => ownership.release({ stream, epoch, numbersNext: numbersFrom, mayWait: true })),
+  );
+  const other = await aWorker();
+  expect(await other.ownership.claim(claims[15]!.stream)).toMatchObject({ epoch: claims[15]!.epoch + 1 });
 });
 
 test('[OW17] who cannot wait takes along what waits', async () => {

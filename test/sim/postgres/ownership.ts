@@ -1,4 +1,5 @@
 /** Leases and claims in the fake Postgres: what `sql-ownership.ts` and `sql-workers.ts` say, and mutants of it. */
+import { NUMBERS_PER_CLAIM } from '../../../src/kernel/cluster/ownership.ts';
 import {
   type FakeTransaction,
   leaseKey,
@@ -139,16 +140,21 @@ export function lookAtOwner({ believesExpired }: { believesExpired: boolean }): 
   };
 }
 
-export function* release(tx: FakeTransaction, [numbers, streams, epochs, numbersNext, self]: readonly any[]): Running {
-  const { tables } = tx;
-  for (const [at, stream] of (streams as number[]).entries()) {
-    const isMine = (row: OwnerRow): boolean => row.epoch === epochs[at] && row.owner === self;
-    const row = yield* lockFitting({ key: ownerKey(stream) }, () => tables.owners.get(stream), isMine);
-    if (row === null) continue;
-    const next = Math.max(numbersNext[at], row.numbersNext - numbers);
-    tx.atCommit(() => tables.setOwner(stream, { ...row, owner: null, numbersNext: next }));
-  }
-  return [];
+export function release({ onConflict }: { onConflict: 'wait' | 'skip' }): Statement {
+  return function* (tx, [streams, epochs, numbersNext, self]) {
+    const { tables } = tx;
+    const mine = (streams as number[]).map((stream, at) => ({ stream, epoch: epochs[at], next: numbersNext[at] }));
+    const released: object[] = [];
+    for (const { stream, epoch, next } of mine.sort((left, right) => left.stream - right.stream)) {
+      const isMine = (row: OwnerRow): boolean => row.epoch === epoch && row.owner === self;
+      const row = yield* lockFitting({ key: ownerKey(stream), onConflict }, () => tables.owners.get(stream), isMine);
+      if (row === null) continue;
+      const numbers = Math.max(next, row.numbersNext - NUMBERS_PER_CLAIM);
+      tx.atCommit(() => tables.setOwner(stream, { ...row, owner: null, numbersNext: numbers }));
+      released.push({ stream });
+    }
+    return released;
+  };
 }
 
 export function fence({ needsExpiry }: { needsExpiry: boolean }): Statement {
