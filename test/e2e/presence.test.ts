@@ -275,6 +275,7 @@ describe('coming back', () => {
       return others.length === 1 && others[0]!.connectionId === bo.actor();
     });
     expect(al.room.getOthers()[0]!.presence).toEqual({ n: 2 });
+    await until('bo sees al once', () => bo.room.getOthers().length === 1); // al's client tells a newcomer of itself in its own time
     expect(bo.room.getOthers().map(({ id }) => id)).toEqual(['al']);
     expect(bo.tokensAsked()).toBe(1);
   });
