@@ -322,6 +322,12 @@ test('[SN-R3] stopping writes down what is decided, then gives the room up with 
   expect(releases).toMatchObject([{ epoch: 3, numbersNext: 3, mayWait: false }]);
 });
 
+test('[SN-R3] a room in which nobody is may be given up together with others', async () => {
+  const { actor, releases } = anActor();
+  await actor.stop();
+  expect(releases).toMatchObject([{ mayWait: true }]);
+});
+
 test('[YH1] the hash that SDK clients take for "saved" comes once for a burst, and only when durable', async () => {
   const { actor, clock, appends, sent } = withPeople(anActor());
   actor.tell({ type: 'ydoc.fetch', from: id('ann'), guid: '', vector: new Uint8Array([0]) });

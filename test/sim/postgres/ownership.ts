@@ -1,4 +1,4 @@
-/** Leases and claims in the fake Postgres: what `sql-ownership.ts` and `sql-workers.ts` say, and mutants of it. */
+/** Leases and claims in the fake Postgres: what `sql-ownership.ts`, `releases.ts` and `sql-workers.ts` say, and mutants of it. */
 import { NUMBERS_PER_CLAIM } from '../../../src/kernel/cluster/ownership.ts';
 import {
   type FakeTransaction,
