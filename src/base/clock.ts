@@ -3,6 +3,7 @@
  * can own them: `manualClock` moves only when told.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
+import { IsDate } from 'typebox/format';
 
 export interface Clock {
   /** Milliseconds since the Unix epoch; may jump. For timestamps and token expiry only. */
@@ -54,6 +55,16 @@ export function chanceFrom(random: Random): number {
 /** ISO 8601 in UTC with milliseconds, the only form in which times leave the server. */
 export function isoFromMs(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+/** A time of ISO 8601, to the minute or finer, with its offset (RFC 3339, 5.6). */
+const ISO = /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/i;
+
+/** Such a time in ms since the epoch; null for any other text, and for a day that no calendar has, which `Date.parse` would take for a later one. */
+export function msFromIso(text: string): number | null {
+  const [, day] = ISO.exec(text) ?? [];
+  const ms = day !== undefined && IsDate(day) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) ? null : ms;
 }
 
 /** Resolves when the work, which never rejects, is done, or when `ms` have passed: then the work goes on, and nobody waits for it. */

@@ -1,4 +1,5 @@
 /** Cursors of lists, and the times by which clients ask what has changed. It knows no list. */
+import { msFromIso } from '../base/clock.ts';
 import { valueAtKey } from '../base/errors.ts';
 import { sha256Hex } from '../base/sha256.ts';
 
@@ -57,12 +58,10 @@ export function changesSince(since: string): number {
 
 /** A `since` that the database can be asked for, in ms. @throws AppError UNPROCESSABLE_ENTITY naming `since`. */
 export function timeIn(since: string): number {
-  const ms = ISO.test(since) ? Date.parse(since) : Number.NaN;
-  if (Number.isNaN(ms)) throw valueAtKey('since', 'must be a time such as 2026-01-02T03:04:05.678Z');
+  const ms = msFromIso(since);
+  if (ms === null) throw valueAtKey('since', 'must be a time such as 2026-01-02T03:04:05.678Z');
   return Math.max(0, Math.min(ms, TIME_MS_MAX));
 }
-
-const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
 
 /** Bound of ours on what an answer holds. Something that is larger by itself is an answer by itself. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;

@@ -134,6 +134,11 @@ describe('threads', () => {
       { comment: by('mia', 'x', { createdAt: 'yesterday' }) },
       "'comment.createdAt' must be a date-time",
     ],
+    [
+      'a day that no calendar has (row 103)',
+      { comment: by('mia', 'x', { createdAt: '2026-02-30T00:00:00Z' }) },
+      "'comment.createdAt' must be a date-time",
+    ],
     ['visibility secret (row 103)', { comment: by('mia'), visibility: 'secret' }, "'visibility' must be 'public' or 'private'"],
     ['a key too many', { comment: by('mia'), id: 'th_x' }, "'id' is not known here"],
     ['a key too many in the comment', { comment: by('mia', 'x', { id: 'cm_x' }) }, "'comment.id' is not known here"],

@@ -122,6 +122,14 @@ test('[contract: GET /rooms/{roomId}/versions] limit 1 to 100, default 20; pages
     expectMalformed(await versions(roomId, `?cursor=${cursor}`), "'cursor' is not a cursor of this list");
 });
 
+test("[VH22] a cursor of another room's list is none", async () => {
+  const rooms = [await aRoom(), await aRoom()];
+  for (const roomId of rooms) for (let n = 0; n < 2; n += 1) await aVersion(roomId);
+  const { nextCursor } = (await versions(rooms[0]!, '?limit=1')).json;
+  expect((await versions(rooms[0]!, `?cursor=${nextCursor}`)).status).toBe(200);
+  expectMalformed(await versions(rooms[1]!, `?cursor=${nextCursor}`), "'cursor' is not a cursor of this list");
+});
+
 test('[contract: GET /rooms/{roomId}/versions/{versionId}/yjs] 200 in bytes; an update that says nothing where there is no document', async () => {
   const roomId = await aRoom();
   const empty = await aVersion(roomId);

@@ -158,6 +158,21 @@ describe.each(inRooms)('$name', (walked) => {
   });
 });
 
+describe.each(known)('$name', (walked) => {
+  test('[OP13] a text that the database cannot hold is taken or refused, wherever it stands', async () => {
+    const { params = {}, query = {}, json } = await keptExampleOf(walked);
+    const sents: Sent[] = [
+      ...Object.entries(params).map(([name, value]) => ({ params: { ...params, [name]: `${value}\0` } })),
+      ...Object.entries(query).map(([name, value]) => ({ query: { ...query, [name]: `${value}\0` } })),
+      ...textsIn(json).flatMap((path) => ['\0', '\ud83d'].map((end) => ({ json: endedAt(json, path, end) }))),
+    ];
+    for (const sent of sents) {
+      const { status, text } = await ask1(walked, sent);
+      expect(status, `${walked.name} with ${JSON.stringify(sent)}: ${text}`).toBeLessThan(500);
+    }
+  });
+});
+
 describe.each(withSchema)('$name', (walked) => {
   const { schema, required, types } = bodyOf(walked)!;
 
@@ -251,6 +266,23 @@ describe.each(withQuery)('$name', (walked) => {
     );
   });
 });
+
+/** Where texts stand in a value. */
+function textsIn(value: unknown, path: readonly string[] = []): (readonly string[])[] {
+  if (typeof value === 'string') return [path];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, part]) => textsIn(part, [...path, key]));
+}
+
+/** The value with more at the end of one of its texts. */
+function endedAt(value: unknown, path: readonly string[], end: string): unknown {
+  const copy = structuredClone({ value });
+  const places = ['value', ...path];
+  const above = places.slice(0, -1).reduce((at, key) => at[key] as Record<string, unknown>, copy as Record<string, unknown>);
+  const last = places.at(-1)!;
+  above[last] = `${above[last]}${end}`;
+  return copy.value;
+}
 
 /** A place as messages name it, an item also by its list, and a key of chance not by its name. */
 function placeIn(fault: string): RegExp {

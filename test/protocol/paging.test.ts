@@ -32,8 +32,9 @@ test('[PA5] one row more than a page tells that another follows, which begins af
 test('[PA2] what has changed is asked for from a minute earlier, and only since a time', () => {
   expect(changesSince('2031-02-03T04:05:06.007Z')).toBe(Date.UTC(2031, 1, 3, 4, 4, 6, 7));
   expect(changesSince('2031-02-03T05:05+01:00')).toBe(Date.UTC(2031, 1, 3, 4, 4));
-  expect([changesSince('1970-01-01T00:00:00Z'), changesSince('1900-01-01T00:00:00Z')]).toEqual([0, 0]);
-  for (const wrong of ['', 'yesterday', '2031', '2031-13-01T00:00:00Z', '1', '2031-02-03T04:05:06.007'])
+  expect([changesSince('1970-01-01T00:00:00Z'), changesSince('0000-01-01T00:00:00Z')]).toEqual([0, 0]);
+  expect(changesSince('9999-12-31T23:59:59-23:59')).toBe(99_999_999_999_999 - 60_000);
+  for (const wrong of ['', 'yesterday', '2031', '2031-13-01T00:00:00Z', '2031-02-29T00:00:00Z', '1', '2031-02-03T04:05:06.007'])
     expect(() => changesSince(wrong), wrong).toThrow(AppError);
 });
 

@@ -1,6 +1,7 @@
 /**
  * What a room may be, and what a list of rooms is asked for. Pure: it knows neither tables nor routes.
  */
+import { isoFromMs, msFromIso } from '../../base/clock.ts';
 import { valueAtKey } from '../../base/errors.ts';
 import { type Clause, parseQuery, type QueryFields } from '../../base/query/parser.ts';
 import { isStorableText } from '../../base/text.ts';
@@ -163,13 +164,16 @@ export function pathOfPage(parameters: Readonly<Record<string, unknown>>, cursor
 /** @throws AppError UNPROCESSABLE_ENTITY naming `startingAfter`. */
 export function positionAt(cursor: string, filter: RoomFilter): Position {
   const [createdAt, pk, hash] = cursorParts(cursor);
-  if (typeof createdAt !== 'string' || !ISO.test(createdAt) || Number.isNaN(Date.parse(createdAt)) || !Number.isSafeInteger(pk))
-    throw noCursor();
+  if (typeof createdAt !== 'string' || !isTimeOfRow(createdAt) || !Number.isSafeInteger(pk)) throw noCursor();
   if (hash !== hashOf(filter)) throw valueAtKey('startingAfter', 'is a cursor of a list with other filters');
   return { createdAt, pk: Number(pk) };
 }
 
-const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+/** As the database writes it, and reads it. */
+function isTimeOfRow(text: string): boolean {
+  const ms = msFromIso(text);
+  return ms !== null && ms >= 0 && isoFromMs(ms) === text;
+}
 
 interface EntriesRule<Value> {
   readonly key: string;

@@ -1,6 +1,7 @@
 /** The endpoints of schemas, and of the schema of a room (contract, Schema; supplement 2.11 and 3). */
 import { isoFromMs } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
+import type { RoomId } from '../../base/ids.ts';
 import type { Sql } from '../../kernel/persistence/sql.ts';
 import { type BoundRoute, bindRoute, empty, routeFor } from '../../kernel/transport/route.ts';
 import { checkRoomId } from '../../protocol/names.ts';
@@ -151,16 +152,18 @@ export const attachSchemaRoute = route({
     const id = idOf(schema);
     for (let tries = 0; tries < ATTACH_TRIES_MAX; tries += 1) {
       const at = (await rooms.ask(roomId, { type: 'schema.attach', schema: { id, body: schema.body } })) as AttachedAt;
-      const isRecorded = await recordAttachment(db, { schema, at }).catch(async (error: unknown) => {
-        // The room enforces what may not be written down. It is read anew: what the database says counts.
-        await rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_MOVED', facts: {} });
-        throw error;
-      });
+      const isRecorded = await recordAttachment(db, { schema, at }).catch((error: unknown) => readAnew(roomId, rooms, error));
       if (isRecorded) return { schema: id };
     }
-    throw new AppError('ROOM_MOVED');
+    return readAnew(roomId, rooms, new AppError('ROOM_MOVED'));
   },
 });
+
+/** The room enforces what may not be written down. It is read anew: what the database says counts. @throws `error` */
+async function readAnew(roomId: RoomId, rooms: SchemasDeps['rooms'], error: unknown): Promise<never> {
+  await rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_MOVED', facts: {} });
+  throw error;
+}
 
 export const detachSchemaRoute = route({
   method: 'DELETE',

@@ -5,6 +5,7 @@
  */
 import { AppError, valueAtKey } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
+import { isStorableJson } from '../../base/text.ts';
 import { checkName, DEFAULT_ORGANIZATION, NAME_LENGTHS } from '../../protocol/names.ts';
 import {
   allows,
@@ -166,9 +167,10 @@ function checkIdentity({ userId, userInfo, organizationId }: Partial<IdentifyUse
   const { userInfoLengthMax } = TOKEN_LIMITS;
   if (userId !== undefined) checkName(userId, 'userId', NAME_LENGTHS.userId);
   if (organizationId !== undefined) checkName(organizationId, 'organizationId', NAME_LENGTHS.organizationId);
-  if (userInfo !== undefined && JSON.stringify(userInfo).length > userInfoLengthMax) {
+  if (userInfo === undefined) return;
+  if (JSON.stringify(userInfo).length > userInfoLengthMax)
     throw valueAtKey('userInfo', `may have at most ${userInfoLengthMax} characters as JSON`);
-  }
+  if (!isStorableJson(userInfo)) throw valueAtKey('userInfo', 'may not hold U+0000 or half of a surrogate pair');
 }
 
 function commonClaims(request: AuthorizeUser | IdentifyUser, issue: Issue): CommonClaims {

@@ -13,8 +13,9 @@ import type { Blobs } from '../../kernel/persistence/blobs.ts';
 import { putAndReadBack } from '../../kernel/persistence/checked-put.ts';
 import { type Query, type Sql, sql } from '../../kernel/persistence/sql.ts';
 import { INLINE_BYTES_MAX } from '../../kernel/persistence/sql-snapshots.ts';
+import type { Position } from '../../protocol/paging.ts';
 import type { KeptVersion } from '../../room/history-keeper.ts';
-import { noVersion, type Position } from './rules.ts';
+import { noVersion } from './rules.ts';
 
 export interface VersionStore {
   readonly db: Sql;
@@ -24,8 +25,6 @@ export interface VersionStore {
 
 /** Versions that the SDK in a browser is shown; it knows no pages. */
 export const LISTED_MAX = 1_000;
-/** A version is shown again for so long: lists and the database may go by clocks that differ, and a commit takes its time. */
-const OVERLAP_MS = 60_000;
 
 interface Body {
   readonly size: number;
@@ -101,20 +100,19 @@ export async function listVersions(
   db: Sql,
   { roomPk, after, limit }: { roomPk: RoomPk; after: Position | null; limit: number },
 ): Promise<VersionRow[]> {
-  const from =
-    after === null ? sql`true` : sql`(created_at, pk) < (${isoFromMs(after.createdAtMs)}::timestamptz, ${after.pk}::bigint)`;
+  const from = after === null ? sql`true` : sql`(created_at, pk) < (${isoFromMs(after.atMs)}::timestamptz, ${after.pk}::bigint)`;
   return db.query(sql<VersionRow>`
     select ${COLUMNS} from versions where room_pk = ${roomPk} and ${from} order by created_at desc, pk desc limit ${limit}`);
 }
 
-/** The versions that a list asked for at `sinceMs` may not have shown; a few that it has are among them. */
+/** The newest versions stored since then. */
 export async function listVersionsSince(
   db: Sql,
   { roomPk, sinceMs }: { roomPk: RoomPk; sinceMs: number },
 ): Promise<VersionRow[]> {
   return db.query(sql<VersionRow>`
     select ${COLUMNS} from versions
-     where room_pk = ${roomPk} and stored_at >= ${isoFromMs(Math.max(0, sinceMs - OVERLAP_MS))}::timestamptz
+     where room_pk = ${roomPk} and stored_at >= ${isoFromMs(sinceMs)}::timestamptz
      order by created_at desc, pk desc limit ${LISTED_MAX}`);
 }
 

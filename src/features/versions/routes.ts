@@ -6,6 +6,7 @@ import { isoFromMs } from '../../base/clock.ts';
 import type { RequestKey, RoomId } from '../../base/ids.ts';
 import { type BoundRoute, bindRoute, bytes, empty, routeFor } from '../../kernel/transport/route.ts';
 import { checkRoomId } from '../../protocol/names.ts';
+import { changesSince, listAsked, type Position, pageFrom, positionAt } from '../../protocol/paging.ts';
 import { decodeVersion, type VersionBody } from '../../room/history-body.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 import {
@@ -18,7 +19,7 @@ import {
   type VersionRow,
   type VersionStore,
 } from './queries.ts';
-import { checkSince, checkVersionId, cursorAfter, noVersion, positionAt } from './rules.ts';
+import { checkVersionId, noVersion } from './rules.ts';
 import {
   CreatedVersion,
   GuidQuery,
@@ -58,12 +59,13 @@ export const listVersionsRoute = route({
   refuses: NO_ROOM,
   async handle({ params, query }, { db }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
-    const after = query.cursor === undefined ? null : positionAt(query.cursor);
+    const { limit, cursor } = query;
+    const list = listAsked('versions', [roomId]);
+    const after = cursor === undefined ? null : positionAt(cursor, { list, key: 'cursor' });
     const roomPk = await findRoomPk(db, roomId);
-    const found = await listVersions(db, { roomPk, after, limit: query.limit + 1 }); // one more tells whether another page follows
-    const page = found.slice(0, query.limit);
-    const last = found.length > query.limit ? page.at(-1) : undefined;
-    return { nextCursor: last === undefined ? null : cursorAfter(positionOf(last)), data: page.map(documentOf) };
+    const found = await listVersions(db, { roomPk, after, limit: limit + 1 });
+    const { page, nextCursor } = pageFrom(found, { limit, list, positionOf });
+    return { nextCursor, data: page.map(documentOf) };
   },
 });
 
@@ -131,7 +133,7 @@ export const listSinceRoute = route({
   refuses: NO_ROOM,
   async handle({ params, query }, { db, nowMs }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
-    const sinceMs = checkSince(query.since);
+    const sinceMs = changesSince(query.since);
     const requestedAt = isoFromMs(nowMs());
     const found = await listVersionsSince(db, { roomPk: await findRoomPk(db, roomId), sinceMs });
     return { versions: found.map(documentOf), meta: { requestedAt } };
@@ -239,6 +241,6 @@ function documentOf({ id, createdAt, authors }: VersionRow): VersionDocument {
   return { id, createdAt, authors: authors.map((author) => ({ id: author })) };
 }
 
-function positionOf({ createdAt, pk }: VersionRow): { createdAtMs: number; pk: number } {
-  return { createdAtMs: Date.parse(createdAt), pk };
+function positionOf({ createdAt, pk }: VersionRow): Position {
+  return { atMs: Date.parse(createdAt), pk };
 }

@@ -1,8 +1,10 @@
 /**
- * What is to be written soon, gathered: one write at a time, in order, again while the database is away. It does not know what is written.
+ * What is to be written soon, gathered: one write at a time, in order, again while the database is away. It does not know what is written. What the
+ * database refuses is looked for by halves, and lost alone: it would keep all that comes after it from being written.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/observe.ts';
+import { isRefusedForItsData } from './sql.ts';
 
 interface BatchedWork<Item> {
   /** What is said when a write fails, or too much waits. */
@@ -27,11 +29,14 @@ export class Batched<Item> {
   #cancel: (() => void) | null = null;
   #writing: Promise<void> | null = null;
   #isClosed = false;
+  /** As many are written together; fewer after a refusal. */
+  #atOnce: number;
 
   constructor({ clock, log }: { readonly clock: Clock; readonly log: Log }, work: BatchedWork<Item>) {
     this.#clock = clock;
     this.#log = log;
     this.#work = work;
+    this.#atOnce = work.itemsMax;
   }
 
   add(item: Item): void {
@@ -63,16 +68,28 @@ export class Batched<Item> {
     });
   }
 
-  /** Returns whether it went well; never rejects. */
+  /** Returns whether the next may be written now; never rejects. */
   async #writeSome(): Promise<boolean> {
-    const items = this.#waiting.splice(0, this.#work.itemsMax);
+    const items = this.#waiting.splice(0, this.#atOnce);
     try {
       await this.#work.write(items);
+      this.#atOnce = Math.min(this.#work.itemsMax, this.#atOnce * 2);
       return true;
     } catch (error) {
-      this.#log.warn({ err: error, items: items.length }, this.#work.phrase);
-      this.#waiting.unshift(...items);
-      return false;
+      return this.#failed(items, error);
     }
+  }
+
+  #failed(items: readonly Item[], error: unknown): boolean {
+    const { phrase } = this.#work;
+    const isRefused = isRefusedForItsData(error);
+    if (isRefused && items.length === 1) {
+      this.#log.error({ err: error }, `${phrase}: refused, and lost`);
+      return true;
+    }
+    this.#log.warn({ err: error, items: items.length }, phrase);
+    this.#waiting.unshift(...items);
+    if (isRefused) this.#atOnce = Math.ceil(items.length / 2);
+    return isRefused;
   }
 }

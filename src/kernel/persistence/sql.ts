@@ -56,6 +56,11 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   return error instanceof SqlError && error.sqlState === '23505' && (constraint === undefined || error.constraint === constraint);
 }
 
+/** Whether a value cannot be stored, or breaks a rule of its table (classes 22 and 23): the same statement will be refused again. */
+export function isRefusedForItsData(error: unknown): boolean {
+  return error instanceof SqlError && /^2[23]/.test(error.sqlState);
+}
+
 /** Whether another transaction held a row for as long as this one may wait: nothing was done. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof AppError && error.facts.sqlState === '55P03';

@@ -1,5 +1,6 @@
 /** The statements of uploads in parts. What keeps parts, completions, and the sweep out of each other's way is in here, beside the clause that does it. */
 import type { JsonObject } from '../../base/json.ts';
+import { soughtId } from '../../base/text.ts';
 import { type Query, sql } from './sql.ts';
 
 /** Which upload is meant; a client may have named it. */
@@ -46,7 +47,7 @@ export function openQuery(place: UploadPlace): Query {
 
 /** One row when the upload is open for another stream. */
 export function elsewhereQuery({ stream, id }: UploadPlace): Query {
-  return sql`select 1 from uploads where id = ${id} and stream <> ${stream} and not doomed`;
+  return sql`select 1 from uploads where id = ${soughtId(id)} and stream <> ${stream} and not doomed`;
 }
 
 /** Lets a part in. No row when the upload is not open, or more would have come than may. */

@@ -26,7 +26,7 @@ interface Spot {
   readonly above: Spot | null;
 }
 
-/** In a plain LSON document or a JSON Patch. A loop, so the depth of the document does not matter; its shape need not have been checked. */
+/** In a plain LSON document or a JSON Patch, in its order. A loop, so the depth of the document does not matter; its shape need not have been checked. */
 export function filesInDocument(document: Json): FileReference[] {
   const files: FileReference[] = [];
   const open: Spot[] = [{ value: document, key: '', above: null }];
@@ -35,7 +35,7 @@ export function filesInDocument(document: Json): FileReference[] {
     if (typeof value !== 'object' || value === null) continue;
     const fileId = fileIdOf(value as { readonly [key: string]: Json });
     if (fileId !== null) files.push({ fileId, pointer: `${pointerTo(spot)}/data/id` });
-    for (const key of Object.keys(value)) {
+    for (const key of Object.keys(value).reverse()) {
       const inner = (value as { readonly [key: string]: Json })[key]!;
       if (typeof inner === 'object' && inner !== null) open.push({ value: inner, key, above: spot });
     }

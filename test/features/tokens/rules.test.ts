@@ -120,6 +120,15 @@ describe('claims', () => {
     expect(refusal(() => identity({ userInfo: info(1_025) }))).toContain("'userInfo'");
   });
 
+  test('[TK45] userInfo is text that the database can hold, wherever it stands: webhooks tell of it', () => {
+    for (const userInfo of [{ name: 'x\ud83d' }, { a: [{ 'b\0': 1 }] }])
+      expect(refusal(() => access({ userInfo }))).toContain("'userInfo' may not hold U+0000 or half of a surrogate pair");
+    expect(access({ userInfo: { name: '😀', of: [null, 1, true, '\\u0000'] } }).ui).toEqual({
+      name: '😀',
+      of: [null, 1, true, '\\u0000'],
+    });
+  });
+
   test('[TK8] at most 100 groups of 1 to 256 characters, an organisation of 1 to 128', () => {
     expect(identity({ groupIds: Array.from({ length: 100 }, (_, index) => `g${index}`) }).gids).toHaveLength(100);
     expect(refusal(() => identity({ groupIds: Array.from({ length: 101 }, (_, index) => `g${index}`) }))).toContain(

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../../../src/base/clock.ts';
+import { isoFromMs, systemClock } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
 import { asRoomId, asRoomPk, type RoomPk } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
@@ -15,6 +15,7 @@ import {
 import { BlobSweep } from '../../../src/kernel/persistence/blob-sweep.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { INLINE_BYTES_MAX } from '../../../src/kernel/persistence/sql-snapshots.ts';
+import { changesSince } from '../../../src/protocol/paging.ts';
 import type { KeptVersion } from '../../../src/room/history-keeper.ts';
 import { type MemoryBlobs, memoryBlobs } from '../../support/memory-blobs.ts';
 import { usePostgres } from '../../support/postgres.ts';
@@ -178,7 +179,7 @@ describe('lists', () => {
       if (page.length === 0) break;
       found.push(...page.map(({ id }) => id));
       const last = page.at(-1)!;
-      after = { createdAtMs: Date.parse(last.createdAt), pk: last.pk };
+      after = { atMs: Date.parse(last.createdAt), pk: last.pk };
       await keep({ id: `vh_later${found.length}`, atMs: 2_000_000 });
     }
     expect(found).toEqual(all);
@@ -190,7 +191,9 @@ describe('lists', () => {
       sql`update versions set stored_at = stored_at - interval '100 seconds' where room_pk = ${roomPk} and id = 'vh_old'`,
     );
     const since = async (secondsAgo: number) =>
-      (await listVersionsSince(db, { roomPk, sinceMs: systemClock.nowMs() - secondsAgo * 1_000 })).map(({ id }) => id);
+      (await listVersionsSince(db, { roomPk, sinceMs: changesSince(isoFromMs(systemClock.nowMs() - secondsAgo * 1_000)) })).map(
+        ({ id }) => id,
+      );
     expect(await since(30)).toEqual(['vh_new']);
     expect(await since(-30)).toEqual(['vh_new']); // our clock may be ahead of the database's
     expect(await since(50)).toEqual(['vh_new', 'vh_old']);

@@ -183,6 +183,21 @@ describe('sending', () => {
     expect([row!.state, row!.attempts, row!.inMs! <= 0]).toEqual(['waiting', 0, true]);
   });
 
+  test('[WD11] what is to be sent at once and cannot be, because its rate is used up or its worker ends, is given up', async () => {
+    const silent = await aReceiver(() => undefined);
+    const hook = await aHook(db, { url: silent.url, rateLimit: 1 });
+    await db.query(sql`update webhooks set next_at = clock_timestamp() + interval '1 minute'`);
+    const sender = aSender();
+    expect((await sender.sendOnce(hook.pk, 'sample')).isDelivered).toBe(false);
+    expect(silent.received).toEqual([]);
+    const free = await aHook(db, { url: silent.url });
+    const sending = sender.sendOnce(free.pk, 'sample');
+    await until('it is on its way', () => silent.received.length === 1);
+    await sender.close();
+    expect((await sending).isDelivered).toBe(false);
+    for (const one of [hook, free]) expect(await rowsOf(db, one)).toMatchObject([{ state: 'failed' }]);
+  });
+
   test('[WD8] with a rate, moments are handed out over all workers', async () => {
     const hook = await aHook(db, { rateLimit: 4 });
     await enqueue(

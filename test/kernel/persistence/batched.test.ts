@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { silentLog } from '../../../src/base/observe.ts';
 import { Batched } from '../../../src/kernel/persistence/batched.ts';
+import { SqlError } from '../../../src/kernel/persistence/sql.ts';
 import { Sweep } from '../../../src/kernel/persistence/sweep.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 
@@ -18,6 +19,7 @@ function aBatched({ itemsMax = 10, waitingMax = 100 } = {}) {
       waitingMax,
       write: async (items) => {
         if (state.isAway) throw new Error('away');
+        if (items.includes('bad')) throw new SqlError('no text', { sqlState: '22P05', constraint: undefined, cause: null });
         written.push([...items]);
       },
     },
@@ -63,6 +65,17 @@ test('[BW4] at the end what waits is written', async () => {
   for (const item of 'abc') batched.add(item);
   await batched.close();
   expect(written).toEqual([['a', 'b'], ['c']]);
+});
+
+test('[BW5] what the database refuses is lost alone, and those with it are written, in order', async () => {
+  const { batched, written, pass } = aBatched();
+  for (const item of ['a', 'b', 'bad', 'c', 'd', 'e', 'bad', 'f']) batched.add(item);
+  await pass(50);
+  for (let rounds = 0; rounds < 20; rounds += 1) await pass(0);
+  expect(written.flat().join('')).toBe('abcdef');
+  for (const item of ['bad', 'g']) batched.add(item);
+  await batched.close();
+  expect(written.flat().join('')).toBe('abcdefg');
 });
 
 test('[SW1] a sweep goes on while there is more, one pass at a time, survives a failure and ends when told', async () => {

@@ -249,6 +249,8 @@ describe('files that a change refers to', () => {
     expect(filesInDocument([{ op: 'add', path: '/f', value: deep(2_000) }])).toEqual([
       { fileId: FILE.id, pointer: `/0/value${'/0'.repeat(2_000)}/data/id` },
     ]);
+    const two = [1, 2].map((n) => ({ op: 'add', value: { ...live('liveblocksType')('LiveFile', { ...FILE, id: `fl_${n}` }) } }));
+    expect(filesInDocument(two).map(({ pointer }) => pointer)).toEqual(['/0/value/data/id', '/1/value/data/id']);
     expect(filesInDocument([node('LiveFile', null), node('LiveFile', { id: 3 }), { serviceType: 'LiveFile' }])).toEqual([]);
   });
 });

@@ -7,6 +7,7 @@ import type { RoomId, RoomPk } from '../../../base/ids.ts';
 import { type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import { BLOB_COLUMNS, type FromParts, makeBlobRowQuery, type UploadedBlob } from '../../../kernel/persistence/upload-rows.ts';
 import type { Attachment, Visibility } from '../../../protocol/comments.ts';
+import { isAttachmentId } from './rules.ts';
 
 /** A row of `attachments`. */
 export interface StoredAttachment extends UploadedBlob {
@@ -84,11 +85,12 @@ interface Attaching {
  */
 export async function attach(tx: Sql, { roomPk, commentPk, userId, ids }: Attaching): Promise<void> {
   const wanted = [...new Set(ids)];
-  await tx.query(sql`delete from attachments where comment_pk = ${commentPk} and not (id = any(${wanted}::text[]))`);
+  const known = wanted.filter(isAttachmentId);
+  await tx.query(sql`delete from attachments where comment_pk = ${commentPk} and not (id = any(${known}::text[]))`);
   if (wanted.length === 0) return;
   const shown = await tx.query(sql<{ id: string }>`
     update attachments a set comment_pk = ${commentPk}, place = wanted.place
-      from unnest(${wanted}::text[]) with ordinality as wanted (id, place)
+      from unnest(${known}::text[]) with ordinality as wanted (id, place)
      where a.room_pk = ${roomPk} and a.id = wanted.id and a.user_id = ${userId}
        and (a.comment_pk is null or a.comment_pk = ${commentPk})
     returning a.id`);

@@ -2,6 +2,7 @@
 import { isoFromMs } from '../../../base/clock.ts';
 import { AppError } from '../../../base/errors.ts';
 import type { RoomId } from '../../../base/ids.ts';
+import { soughtId } from '../../../base/text.ts';
 import { type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import type { CommentBody, CommentDocument, CommentMetadata, Reaction, Visibility } from '../../../protocol/comments.ts';
 import { mentionsIn } from '../../../protocol/comments.ts';
@@ -116,7 +117,7 @@ interface LiveComment {
 export async function liveComment({ tx, thread }: Pick<Change, 'tx' | 'thread'>, commentId: string): Promise<LiveComment> {
   const [comment] = await tx.query(sql<LiveComment>`
     select pk, user_id as "userId", body, metadata from comments
-     where thread_pk = ${thread.pk} and id = ${commentId} and deleted_at is null`);
+     where thread_pk = ${thread.pk} and id = ${soughtId(commentId)} and deleted_at is null`);
   if (comment === undefined) throw noComment(commentId);
   return comment;
 }

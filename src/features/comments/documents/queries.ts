@@ -3,6 +3,7 @@
  *
  * Whoever asks has decided who may see them, and has bounded how much they take (`threads.content_bytes`).
  */
+import { soughtId } from '../../../base/text.ts';
 import { type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import type { Attachment, CommentDocument, Reaction, ThreadDocument } from '../../../protocol/comments.ts';
 
@@ -37,7 +38,7 @@ export async function findComment(
   db: Sql,
   { threadPk, commentId }: { threadPk: number; commentId: string },
 ): Promise<CommentDocument | null> {
-  const [found] = await findComments(db, sql`c.thread_pk = ${threadPk} and c.id = ${commentId}`);
+  const [found] = await findComments(db, sql`c.thread_pk = ${threadPk} and c.id = ${soughtId(commentId)}`);
   return found?.document ?? null;
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../../../protocol/comments.ts';
 import type { DeletedInboxNotification, InboxNotification } from '../../../protocol/inbox.ts';
 import { checkRoomId } from '../../../protocol/names.ts';
-import { changesSince, cursorAfter, fitting, nextSinceMs, positionAt } from '../../../protocol/paging.ts';
+import { changesSince, cursorAfter, fitting, listAsked, nextSinceMs, positionAt } from '../../../protocol/paging.ts';
 import type { Permissions } from '../../../protocol/permissions.ts';
 import type { Person } from '../../../protocol/person.ts';
 import { findThreadsByPk } from '../documents/queries.ts';
@@ -214,7 +214,8 @@ async function pageOf(
   deps: ReadingDeps,
 ) {
   const { db, byDefault, nowMs } = deps;
-  const list = which === 'all' ? 'threads' : 'user-threads';
+  const list =
+    which === 'all' ? listAsked('threads', [rooms[0]?.id, query.query]) : listAsked('user-threads', [userId, query.query]);
   const clauses = filterOf(query.query, 'client');
   const after = query.cursor === undefined ? null : positionAt(query.cursor, { list, key: 'cursor' });
   const requestedAt = isoFromMs(nowMs()); // before anything is read: what comes later is in the next answer

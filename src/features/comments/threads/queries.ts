@@ -5,6 +5,7 @@
 import { isoFromMs } from '../../../base/clock.ts';
 import { AppError } from '../../../base/errors.ts';
 import { asRoomId, type RoomId } from '../../../base/ids.ts';
+import { soughtId } from '../../../base/text.ts';
 import type { Outbox } from '../../../kernel/persistence/outbox.ts';
 import { joinSql, type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import { type AppEvent, outboxRowsOf } from '../../../protocol/app-events.ts';
@@ -54,7 +55,7 @@ export async function lockRoom(tx: Sql, roomId: RoomId): Promise<RoomRef> {
 /** @throws AppError RESOURCE_NOT_FOUND */
 export async function findThread(db: Sql, { room, threadId }: { room: RoomRef; threadId: string }): Promise<ThreadRow> {
   const [thread] = await db.query(sql<ThreadRow>`
-    select ${THREAD_COLUMNS} from threads t where t.room_pk = ${room.pk} and t.id = ${threadId}`);
+    select ${THREAD_COLUMNS} from threads t where t.room_pk = ${room.pk} and t.id = ${soughtId(threadId)}`);
   if (thread === undefined) throw noThread(threadId);
   return thread;
 }
@@ -166,7 +167,7 @@ export async function changeThread<Result>(
   const result = await db.transaction(async (tx) => {
     const room = await lockRoom(tx, roomId); // before the thread, as a deletion of the room goes
     const [thread] = await tx.query(sql<ThreadRow>`
-      select ${THREAD_COLUMNS} from threads t where t.room_pk = ${room.pk} and t.id = ${threadId} for no key update`);
+      select ${THREAD_COLUMNS} from threads t where t.room_pk = ${room.pk} and t.id = ${soughtId(threadId)} for no key update`);
     if (thread === undefined) throw noThread(threadId);
     checkMayWrite(viewer, thread);
     return work({ tx, room, thread, tell: teller({ tx, outbox, room, thread, nowMs }) });

@@ -1,4 +1,5 @@
 /** What threads and comments may carry, who may see and change them, and what a list of threads is asked for. Pure. */
+import { msFromIso } from '../../../base/clock.ts';
 import { AppError, valueAtKey } from '../../../base/errors.ts';
 import type { RoomId } from '../../../base/ids.ts';
 import { isStorableText } from '../../../base/text.ts';
@@ -98,16 +99,14 @@ function checkText(text: string, key: string, lengthMax: number): string {
   return text;
 }
 
-const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
 /** A year before the last that four digits write: times rise by a millisecond at least with each change. */
 const TIME_MS_MAX = Date.UTC(9999, 0, 1);
 
 /** A time given by a back end, in ms since the epoch; `orElseMs` when none is. @throws AppError UNPROCESSABLE_ENTITY naming `key`. */
 export function checkTime(time: string | undefined, key: string, orElseMs: number): number {
   if (time === undefined) return orElseMs;
-  const ms = ISO.test(time) ? Date.parse(time) : Number.NaN;
-  if (Number.isNaN(ms) || ms < 0 || ms > TIME_MS_MAX)
-    throw valueAtKey(key, 'must be a date-time such as 2026-01-02T03:04:05.678Z');
+  const ms = msFromIso(time);
+  if (ms === null || ms < 0 || ms > TIME_MS_MAX) throw valueAtKey(key, 'must be a date-time such as 2026-01-02T03:04:05.678Z');
   return ms;
 }
 

@@ -151,6 +151,12 @@ export async function release(db: Sql, { pk, claim }: Mine): Promise<void> {
     update webhook_deliveries set due_at = clock_timestamp() where pk = ${pk} and claim = ${claim} and due_at is not null`);
 }
 
+/** It was not sent, and nobody is to take it. */
+export async function giveUp(db: Sql, pk: number, problem: string): Promise<void> {
+  await db.query(sql`
+    update webhook_deliveries set due_at = null, failed_at = clock_timestamp(), problem = ${problem} where pk = ${pk} and due_at is not null`);
+}
+
 /** A message for one webhook alone, which nobody claims but who knows it. */
 export async function insertOne(db: Sql, webhookPk: number, body: string): Promise<{ readonly pk: number; readonly id: string }> {
   const [row] = await db.query(sql<{ pk: number; id: string }>`

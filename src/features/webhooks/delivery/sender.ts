@@ -8,7 +8,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/observe.ts';
 import type { Sql } from '../../../kernel/persistence/sql.ts';
 import type { Outgoing } from '../../../kernel/transport/outgoing.ts';
-import { type Claimed, claimQuery, findDue, insertOne, noteDelivered, noteFailed, release } from './queries.ts';
+import { type Claimed, claimQuery, findDue, giveUp, insertOne, noteDelivered, noteFailed, release } from './queries.ts';
 import { retryAfterMs, signatureOf } from './rules.ts';
 
 export interface SenderDeps {
@@ -61,11 +61,12 @@ export class WebhookSender {
     cancel();
   }
 
-  /** Sends a message to one webhook now, once, whatever waits. Returns its id, and whether it was taken. */
+  /** Sends a message to one webhook now, once, whatever waits; not at all if its rate is used up. Returns its id, and whether it was taken. */
   async sendOnce(webhookPk: number, body: string): Promise<{ readonly id: string; readonly isDelivered: boolean }> {
     const { pk, id } = await insertOne(this.#deps.db, webhookPk, body);
     const [claimed] = await this.#deps.db.query(claimQuery(webhookPk, 1, pk));
-    const outcome = claimed === undefined ? 'elsewhere' : await this.#attempt(claimed, 'once');
+    const outcome = claimed === undefined ? 'given up' : await this.#attempt(claimed, 'once');
+    if (outcome === 'given up') await giveUp(this.#deps.db, pk, 'it could not be sent at once');
     return { id, isDelivered: outcome === 'delivered' };
   }
 
@@ -107,7 +108,7 @@ export class WebhookSender {
       await this.#moment(claimed.waitMs);
       const outcome = this.#end.signal.aborted ? null : await this.#post(claimed);
       if (this.#end.signal.aborted && outcome?.kind !== 'answered') {
-        await release(db, claimed);
+        if (how !== 'once') await release(db, claimed);
         return 'given up';
       }
       if (outcome?.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) {

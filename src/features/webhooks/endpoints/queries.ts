@@ -1,5 +1,6 @@
 /** Webhooks in the database. */
 import { AppError } from '../../../base/errors.ts';
+import { soughtId } from '../../../base/text.ts';
 import { joinSql, type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import type { Position } from '../../../protocol/paging.ts';
 import type { WebhookDocument, WebhookEvent } from './shapes.ts';
@@ -54,7 +55,7 @@ export async function listWebhooks(db: Sql, { after, limit }: { after: Position 
 }
 
 export async function findWebhook(db: Sql, id: string): Promise<WebhookRow | null> {
-  const [row] = await db.query(sql<WebhookRow>`select ${COLUMNS} from webhooks where id = ${id}`);
+  const [row] = await db.query(sql<WebhookRow>`select ${COLUMNS} from webhooks where id = ${soughtId(id)}`);
   return row ?? null;
 }
 
@@ -84,7 +85,7 @@ export type WebhookChanges = Partial<
 export async function updateWebhook(db: Sql, id: string, changes: WebhookChanges): Promise<WebhookRow | null> {
   return db.transaction(async (tx) => {
     const [row] = await tx.query(sql<WebhookRow>`
-      update webhooks set ${joinSql(assignments(changes), ', ')} where id = ${id} returning ${COLUMNS}`);
+      update webhooks set ${joinSql(assignments(changes), ', ')} where id = ${soughtId(id)} returning ${COLUMNS}`);
     if (row !== undefined && changes.disabled === true) await tx.query(giveUpWaitingQuery(row.pk));
     return row ?? null;
   });
@@ -124,7 +125,7 @@ export async function changeHeaders(
   change: (headers: Record<string, string>) => Readonly<Record<string, string>>,
 ): Promise<Readonly<Record<string, string>> | null> {
   return db.transaction(async (tx) => {
-    const [row] = await tx.query(sql<WebhookRow>`select ${COLUMNS} from webhooks where id = ${id} for no key update`);
+    const [row] = await tx.query(sql<WebhookRow>`select ${COLUMNS} from webhooks where id = ${soughtId(id)} for no key update`);
     if (row === undefined) return null;
     const headers = change(row.additionalHeaders);
     await updateWebhook(tx, id, { additionalHeaders: { ...headers } });
@@ -133,7 +134,7 @@ export async function changeHeaders(
 }
 
 export async function deleteWebhook(db: Sql, id: string): Promise<boolean> {
-  return (await db.change(sql`delete from webhooks where id = ${id}`)) > 0;
+  return (await db.change(sql`delete from webhooks where id = ${soughtId(id)}`)) > 0;
 }
 
 /** More are not kept beside the one that counts; the oldest goes first. */
@@ -149,7 +150,7 @@ export async function rollSecret(db: Sql, id: string, secret: string): Promise<b
                       with ordinality as secrets (old, place)
                 where old ->> 'until' > to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
                 order by place limit ${OLD_SECRETS_MAX}) kept)
-     where id = ${id}`);
+     where id = ${soughtId(id)}`);
   return rolled > 0;
 }
 
