@@ -29,6 +29,7 @@ function kind(...traits: readonly Trait[]): Kind {
 const KINDS: Readonly<Record<Command['type'], Kind>> = {
   'session.join': kind('changes', 'repeatable'),
   'session.leave': kind('passes'),
+  'sessions.gone': kind('passes'),
   'sessions.depart': kind('passes'),
   'session.permit': kind('passes'),
   'presence.patch': kind('passes'),
@@ -88,6 +89,16 @@ export function hasLargeAnswer(command: Command): boolean {
 /** Whether a room may go on deciding it while nothing can be written down; a request is, whatever it asks for. */
 export function isEphemeral(command: Command): boolean {
   return KINDS[command.type].passes && requestOf(command) === null;
+}
+
+/** Whether it says that somebody is not there any more. All rooms of a worker may be told so, those too that have never heard of them. */
+export function isParting({ type }: Command): boolean {
+  return type === 'session.leave' || type === 'sessions.gone' || type === 'sessions.depart';
+}
+
+/** Whether a room that is told it has something to do, whatever it decides. */
+export function keepsAwake(command: Command): boolean {
+  return command.type !== 'clock.tick' && !isParting(command);
 }
 
 /** Whether it may be decided twice, so that a router whose question went unanswered may ask again. */

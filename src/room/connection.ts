@@ -15,7 +15,7 @@ import type { Admission } from './admission.ts';
 import type { ConnectionBook } from './connection-book.ts';
 import type { ConnectionDeps } from './connection-deps.ts';
 import type { Phase, Who } from './connection-phase.ts';
-import { EarlyFrames, TOO_MANY_EARLY } from './early-frames.ts';
+import { EarlyFrames } from './early-frames.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
 import { askForOthers, CATCH_UP_MS_MAX, commandsOf } from './frame-commands.ts';
 import type { Reader } from './held-answers.ts';
@@ -267,7 +267,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     try {
       if (this.#phase.name === 'entered') this.#take(data);
       else if (this.#phase.name === 'rejoining') this.#keep(data);
-      else if (!this.isClosed && !this.#keepEarly(data)) throw new AppError('FRAME_INVALID', { reason: TOO_MANY_EARLY });
+      else if (!this.isClosed && !this.#keepEarly(data)) throw new AppError('ROOM_OVERLOADED');
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }

@@ -3,10 +3,12 @@ import { BoundedQueue } from '../base/bounded.ts';
 
 type Frame = string | Uint8Array;
 
-/** What is kept of frames while credentials are checked, from anybody; a client has a handful to say before it hears from us. */
-const FRAMES_MAX = 100;
+/**
+ * What is kept of frames while credentials are checked and the room is looked for, from anybody. SDK clients have a handful to say before they hear from us;
+ * whoever speaks y-websocket says all that is typed, and every move of a cursor, from the moment in which the socket is open.
+ */
+const FRAMES_MAX = 1_000;
 const BYTES_MAX = 10 * 1024 * 1024;
-export const TOO_MANY_EARLY = `more than ${FRAMES_MAX} frames, or ${BYTES_MAX} bytes, came before the room was entered`;
 
 export class EarlyFrames {
   readonly #waiting = new BoundedQueue<Frame>({ itemsMax: FRAMES_MAX, bytesMax: BYTES_MAX });

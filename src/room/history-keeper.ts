@@ -131,9 +131,12 @@ export class HistoryKeeper implements Keeper {
     await new Promise<void>((resolve, reject) =>
       this.#shell.whenDurable({ release: resolve, refuse: reject, bytes: body.length }),
     );
-    const { stream, epoch } = this.#shell.ground;
-    const outcome = await this.#deps.keepVersion({ id, atMs, authors, body, stream, epoch });
-    if (outcome === 'kept') return;
+    for (;;) {
+      const { stream, epoch } = this.#shell.ground;
+      const outcome = await this.#deps.keepVersion({ id, atMs, authors, body, stream, epoch });
+      if (outcome === 'kept') return;
+      if (this.#shell.ground.epoch === epoch) break; // else it was this owner who claimed the room anew: once more, under that
+    }
     this.#shell.onFenced();
     throw new AppError('ROOM_MOVED');
   }

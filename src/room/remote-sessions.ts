@@ -4,6 +4,7 @@
  * A frame crosses to each worker once, with the sessions there that it is for. Which worker a session is on, its id tells: it begins with
  * the name of that worker, and the name's address is learned from whatever comes from there.
  */
+import type { Clock } from '../base/clock.ts';
 
 import type { Facts } from '../base/error-table.ts';
 import { AppError, type ErrorCode } from '../base/errors.ts';
@@ -34,18 +35,29 @@ export interface LocalSessions extends SessionSink {
   has(session: SessionId): boolean;
 }
 
+interface RemoteSessionsDeps {
+  readonly bus: Pick<Bus, 'tell'>;
+  readonly workerName: string;
+  readonly clock: Pick<Clock, 'soon'>;
+  /** Rooms here had something for sessions that are not where they were; that they left did not get here. Told after the turn. */
+  readonly onGone: (sessions: ReadonlySet<SessionId>) => void;
+}
+
 export class RemoteSessions implements SessionSink {
   readonly #bus: Pick<Bus, 'tell'>;
   /** This worker's own name: begins the ids of its sessions. */
   readonly #name: string;
   readonly #addresses = new Map<string, WorkerAddress>();
-  readonly #onGone: (session: SessionId) => void;
+  readonly #clock: Pick<Clock, 'soon'>;
+  readonly #onGone: RemoteSessionsDeps['onGone'];
+  /** Found in this turn. */
+  #gone = new Set<SessionId>();
 
-  /** `onGone`: a room here has something for a session that is not where it was; that it left did not get here. */
-  constructor(deps: { bus: Pick<Bus, 'tell'>; workerName: string; onGone: (session: SessionId) => void }) {
-    this.#bus = deps.bus;
-    this.#name = deps.workerName;
-    this.#onGone = deps.onGone;
+  constructor({ bus, workerName, clock, onGone }: RemoteSessionsDeps) {
+    this.#bus = bus;
+    this.#name = workerName;
+    this.#clock = clock;
+    this.#onGone = onGone;
   }
 
   /** Whether a message of the bus is for `handle`. */
@@ -86,13 +98,23 @@ export class RemoteSessions implements SessionSink {
   handle({ kind, payload }: Message, { from, here }: { from: WorkerAddress; here: LocalSessions }): void {
     const [first, ...rest] = payload as [unknown, ...unknown[]];
     if (kind === GONE) {
-      for (const id of first as string[]) this.#onGone(asSessionId(id));
+      for (const id of first as string[]) this.#noteGone(asSessionId(id));
       return;
     }
     const sessions = (first as number[]).map((number) => asSessionId(`${this.#name}-${number}`));
     if (kind === DELIVER) this.#deliverHere(sessions, rest[0] as OutFrame[], { from, here });
     else if (kind === CLOSE) here.closeSessions(sessions, new AppError(rest[0] as ErrorCode, rest[1] as Facts));
     else if (kind === LOSE) here.loseSessions(sessions);
+  }
+
+  #noteGone(id: SessionId): void {
+    if (this.#gone.size === 0)
+      this.#clock.soon(() => {
+        const gone = this.#gone;
+        this.#gone = new Set();
+        this.#onGone(gone);
+      });
+    this.#gone.add(id);
   }
 
   #deliverHere(
@@ -110,7 +132,7 @@ export class RemoteSessions implements SessionSink {
     for (const id of sessions) {
       const name = workerNameOf(id);
       if (name === this.#name) {
-        this.#onGone(id); // were it here, it would have been found before
+        this.#noteGone(id); // were it here, it would have been found before
         continue;
       }
       const numbers = byWorker.get(name);

@@ -10,7 +10,7 @@ import { AppError } from '../base/errors.ts';
 import type { Actor } from '../kernel/actor/actor.ts';
 import type { Recall } from '../kernel/cluster/ownership.ts';
 import type { AppendOutcome, JournalEntry } from '../kernel/persistence/journal.ts';
-import { hasLargeAnswer, isChange, isEphemeral, unheard } from './command-kinds.ts';
+import { hasLargeAnswer, isChange, isEphemeral, isParting, keepsAwake, unheard } from './command-kinds.ts';
 import { formReadBy } from './documents-ahead.ts';
 import { Fanout, type Sending, weightOf } from './fanout.ts';
 import { type Answer, Gate, type Gated, heldBy } from './gate.ts';
@@ -107,8 +107,9 @@ export class RoomActor implements Actor<Command>, RoomShell {
   /** A refused message costs the session that sent it something (`partings.ts`), and nobody else anything. */
   tell(command: Command): void {
     try {
-      this.#perform(this.#decide(command), null);
-      if (command.type === 'session.leave' || command.type === 'sessions.depart') this.#pending.append(); // they take along the copy that could bring it back
+      const effects = this.#decide(command);
+      this.#perform(effects, null);
+      if (isParting(command) && effects.length > 0) this.#pending.append(); // who leaves takes along the copy that could bring it back
     } catch (error) {
       this.#partings.refuse(command, error);
     }
@@ -169,9 +170,13 @@ export class RoomActor implements Actor<Command>, RoomShell {
     if (stream === this.#ground.stream && epoch > this.#ground.epoch) this.#lose('recalled');
   }
 
-  /** Whoever waits for an answer hears that it is not known; what sessions are to be told waits on. */
+  /** Whoever waits for an answer hears that it is not known; what sessions are to be told waits on. One that stops is over: what was acknowledged is in the journal. */
   suspend(): void {
     if (this.#isSuspended || this.#isLost) return;
+    if (this.#isStopping) {
+      this.#lose('lease lapsed');
+      return;
+    }
     this.#isSuspended = true;
     this.#gate.refuseAnswers(new AppError('OUTCOME_UNKNOWN'));
   }
@@ -193,6 +198,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
 
   #resumed(epoch: number): void {
     this.#ground = { ...this.#ground, epoch };
+    this.room.claim = { stream: this.#ground.stream, epoch };
     this.#isSuspended = false;
     this.guarded(() => this.#gate.open(this.#durable));
     this.#pending.append();
@@ -201,7 +207,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
   /** Everything is written down and told; the next owner finds a snapshot and no journal to replay, and the sessions join it. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    if (this.#isSuspended) this.#lose('lease lapsed'); // what was acknowledged is in the journal
+    if (this.#isSuspended) this.#lose('lease lapsed');
     await this.#history.rest();
     if (this.#isLost || !(await this.#isDurable())) return;
     try {
@@ -219,9 +225,9 @@ export class RoomActor implements Actor<Command>, RoomShell {
 
   /** @throws AppError when the room cannot take it at the moment, whatever it says */
   #mustTake(command: Command): void {
+    if (!this.#deps.mayAnswer()) this.suspend(); // after a freeze, the timer that says so may come late
     const isTooLate = this.#isStopping && formReadBy(command) !== null; // it waited for its document
     if (this.#isLost || isTooLate) throw new AppError('ROOM_MOVED');
-    if (!this.#deps.mayAnswer()) this.suspend(); // after a freeze, the timer that says so may come late
     if (this.#isSuspended && !isEphemeral(command)) throw new AppError('DATABASE_UNAVAILABLE');
     if ((isChange(command) && this.isFull) || (hasLargeAnswer(command) && this.#gate.bytes > GATED_BYTES_MAX))
       throw new AppError('ROOM_OVERLOADED');
@@ -231,10 +237,12 @@ export class RoomActor implements Actor<Command>, RoomShell {
   #decide(command: Command): Effect[] {
     this.#mustTake(command);
     const nowMs = this.#deps.clock.nowMs();
-    if (command.type !== 'clock.tick') this.#lastBusyMs = nowMs;
     const { version } = this.room;
+    if (keepsAwake(command)) this.#lastBusyMs = nowMs;
     try {
-      return decide(this.room, command, { nowMs, limits: this.#deps.policy });
+      const effects = decide(this.room, command, { nowMs, limits: this.#deps.policy });
+      if (isParting(command) && effects.length > 0) this.#lastBusyMs = nowMs;
+      return effects;
     } catch (error) {
       if (isChange(command) && (!(error instanceof AppError) || this.room.version !== version)) this.#lose('decision broke off');
       throw error;

@@ -21,7 +21,7 @@ import {
 } from './presence.ts';
 import { RecentRequests } from './recent-requests.ts';
 import { decideSchemaAttach, decideSchemaDetach } from './schema/decide.ts';
-import { decideClose, decideDepart, decideJoin, decideLeave, decidePermit } from './sessions.ts';
+import { decideClose, decideDepart, decideGone, decideJoin, decideLeave, decidePermit } from './sessions.ts';
 import { decideSessionsDismiss, decideSessionsList } from './sessions-list.ts';
 import type { Command, DecideContext, Effect, RoomState } from './shapes.ts';
 import {
@@ -80,6 +80,8 @@ function decideAnew(room: RoomState, command: Command, ctx: DecideContext): Effe
       return decideJoin(room, command, ctx);
     case 'session.leave':
       return decideLeave(room, command);
+    case 'sessions.gone':
+      return decideGone(room, command);
     case 'sessions.depart':
       return decideDepart(room, command);
     case 'session.permit':

@@ -12,6 +12,7 @@ import { askForYdoc } from './ydoc/decide.ts';
 
 type Join = Extract<Command, { type: 'session.join' }>;
 type Leave = Extract<Command, { type: 'session.leave' }>;
+type Gone = Extract<Command, { type: 'sessions.gone' }>;
 type Depart = Extract<Command, { type: 'sessions.depart' }>;
 type Permit = Extract<Command, { type: 'session.permit' }>;
 type Close = Extract<Command, { type: 'room.close' }>;
@@ -50,6 +51,12 @@ function roomStateFor(room: RoomState, session: Session): Effect {
 
 export function decideLeave(room: RoomState, { sessionId }: Leave): Effect[] {
   return removeSession(room, sessionId);
+}
+
+/** Sessions whose sockets are not where they were: of them those that are in this room. */
+export function decideGone(room: RoomState, { sessionIds }: Gone): Effect[] {
+  const gone = [...room.sessions.keys()].filter((id) => sessionIds.has(id));
+  return gone.flatMap((id) => removeSession(room, id));
 }
 
 /** A worker has ended, or fell out of touch: all sessions over its sockets end here; those that live on join anew. */

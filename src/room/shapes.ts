@@ -145,6 +145,7 @@ interface Repeated {
 export type Command =
   | { readonly type: 'session.join'; readonly newcomer: Newcomer }
   | { readonly type: 'session.leave'; readonly sessionId: SessionId }
+  | { readonly type: 'sessions.gone'; readonly sessionIds: ReadonlySet<SessionId> }
   | { readonly type: 'sessions.depart'; readonly workerName: string }
   | { readonly type: 'session.permit'; readonly sessionId: SessionId; readonly permissions: Permissions }
   | { readonly type: 'presence.patch'; readonly from: SessionId; readonly data: JsonObject; readonly targetActor: number | null }

@@ -131,7 +131,8 @@ export class SnapshotKeeper implements Keeper {
     const doubts = this.#doubts;
     const outcome = await snapshots.save({ stream, epoch, version, bytes, mayWait });
     this.#failures = 0;
-    this.#doubtsMet = doubts;
+    // One that is stale because the room was claimed anew meanwhile has saved nothing.
+    if (outcome === 'saved' || this.#shell.ground.epoch === epoch) this.#doubtsMet = doubts;
     if (outcome === 'stale') return;
     this.#savedVersion = version;
     this.#savedBytes = bytes.length;

@@ -113,6 +113,7 @@ export class Worker {
         metrics.count('atrium_rooms_held_total', outcome);
         log.debug({ roomId, outcome }, 'room takes long');
       },
+      undoes: (command) => command.type === 'session.leave',
       weightOf: (command) => roughBytesOf(command, COMMAND_BYTES_MAX),
       load: (key, onLost) => this.#load(key, onLost),
     });
@@ -127,7 +128,8 @@ export class Worker {
     this.#remote = new RemoteSessions({
       bus,
       workerName,
-      onGone: (sessionId) => clock.soon(() => this.#host.tellAll({ type: 'session.leave', sessionId })),
+      clock,
+      onGone: (sessionIds) => this.#host.tellAll({ type: 'sessions.gone', sessionIds }), // nobody knows in which room they were
     });
     this.#router = new Router<Command>({
       host: this.#host,
@@ -335,11 +337,18 @@ export class Worker {
   }
 
   async #load(key: string, onLost: () => void): Promise<RoomActor> {
+    let epoch: number | null = null;
     const room = await loadRoom(this.#loadDeps, asRoomId(key), () => {
-      this.#locations.retract(key);
+      if (epoch !== null) this.#locations.retract(key, epoch);
       onLost();
     });
-    this.#locations.publish(key, room.ground.epoch);
+    epoch = room.ground.epoch;
+    try {
+      this.#locations.publish(key, epoch);
+    } catch (error) {
+      room.drop(); // the lease is gone
+      throw error;
+    }
     return room;
   }
 

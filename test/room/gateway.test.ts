@@ -110,7 +110,7 @@ const permits = (told: readonly Command[]): Permissions[] =>
   told.flatMap((command) => (command.type === 'session.permit' ? [command.permissions] : []));
 
 test('[GW1] frames that come before the room is entered wait in order, bounded in number and in bytes', async () => {
-  const { open, doors, asked, told } = aGateway({ messages: { perSecond: 10, burst: 1_000 } });
+  const { open, doors, asked, told } = aGateway({ messages: { perSecond: 10, burst: 2_000 } });
   const patient = open();
   patient.handler.message('[{"type":200}]');
   patient.handler.message('[{"type":103,"event":1}]');
@@ -122,16 +122,16 @@ test('[GW1] frames that come before the room is entered wait in order, bounded i
   expect(told.map(({ type }) => type)).toEqual(['storage.fetch', 'event.broadcast']);
 
   const chatty = open();
-  for (let frame = 0; frame < 100; frame += 1) chatty.handler.message('[]');
+  for (let frame = 0; frame < 1_000; frame += 1) chatty.handler.message('[]');
   expect(chatty.closes).toEqual([]);
   chatty.handler.message('[]');
-  expect(chatty.closes).toEqual([4000]);
+  expect(chatty.closes).toEqual([1013]); // it may come back: who speaks y-websocket says all that is typed meanwhile
 
   const large = open();
   large.handler.message(new Uint8Array(10 * MIB));
   expect(large.closes).toEqual([]);
   large.handler.message(new Uint8Array(1));
-  expect(large.closes).toEqual([4000]);
+  expect(large.closes).toEqual([1013]);
 });
 
 test('[FO18] a send that fails costs its socket, and nobody else anything', async () => {

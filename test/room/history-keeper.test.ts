@@ -220,6 +220,21 @@ test('[VH15] an owner that was taken over keeps nothing and forgets the room; th
   expect(again).toEqual({ value: { id: 'vh_one' } });
 });
 
+test('[VH15] one that was claimed anew by its own owner meanwhile is kept under the new claim, and its room stays', async () => {
+  const { wake, stores, lost } = aWorld();
+  const actor = await wake();
+  const told = outcome(actor.act(KEEP));
+  await settled();
+  actor.suspend();
+  await actor.resume();
+  stores[0]!.end('fenced');
+  await settled();
+  expect(stores.map(({ version }) => version.epoch)).toEqual([1, 2]);
+  stores[1]!.end('kept');
+  await settled();
+  expect([told, lost()]).toEqual([{ value: { id: 'vh_one' } }, 0]);
+});
+
 test('[VH15] when the journal refuses what is in it, it is not kept', async () => {
   const { wake, journal, held, stores } = aWorld();
   const actor = await wake();

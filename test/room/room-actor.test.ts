@@ -328,6 +328,52 @@ test('[SN-R3] a room in which nobody is may be given up together with others', a
   expect(releases).toMatchObject([{ mayWait: true }]);
 });
 
+test.each([
+  ['its timer says so', ({ actor }: ReturnType<typeof anActor>) => actor.suspend()],
+  ['the journal answers after a freeze', ({ appends }: ReturnType<typeof anActor>) => appends[0]!.answer('committed')],
+])(
+  '[GA28] a room whose lease lapses while it stops is lost, whether %s: its people join anew, and it claims nothing',
+  async (_, lapse) => {
+    const world = withPeople(anActor());
+    const { actor, closed, claims, lease, lost, releases, saves } = world;
+    actor.tell(set('ann', 1, 1));
+    const stopped = actor.stop();
+    await settled();
+    lease.holds = false;
+    lapse(world);
+    await stopped;
+    expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'joins anew' }]);
+    expect([lost(), saves, releases]).toEqual([1, [], []]);
+    lease.holds = true;
+    claims.push({ stream: 5, epoch: 4, numbersFrom: 2_001, crashes: 0 });
+    await actor.resume();
+    expect(claims).toHaveLength(1);
+  },
+);
+
+test('[GA29] a room that was claimed anew says so to whoever writes down what it decides', async () => {
+  const { actor, claims } = anActor();
+  actor.suspend();
+  claims.push({ stream: 5, epoch: 4, numbersFrom: 2_001, crashes: 0 });
+  await actor.resume();
+  const schema = { id: { name: 's', version: 1 }, body: 'type Storage {\n}' } as never;
+  expect(await actor.act({ type: 'schema.attach', schema })).toMatchObject({ stream: 5, epoch: 4 });
+});
+
+test('[GA30] a room falls asleep though it hears of people who are gone and were never in it', async () => {
+  const { actor, clock } = anActor();
+  actor.tell({ type: 'session.join', newcomer: newcomer('ann') });
+  clock.advance(70_000);
+  actor.tell({ type: 'sessions.gone', sessionIds: new Set([id('ann'), id('zoe')]) });
+  expect(actor.followers).toBe(0);
+  clock.advance(59_000);
+  expect(actor.isIdle(clock.nowMs())).toBe(false); // she has just left
+  for (const type of ['session.leave', 'sessions.gone', 'sessions.depart'] as const)
+    actor.tell({ type, sessionId: id('zoe'), sessionIds: new Set([id('zoe')]), workerName: 'w-1' } as Command);
+  clock.advance(1_000);
+  expect(actor.isIdle(clock.nowMs())).toBe(true);
+});
+
 test('[YH1] the hash that SDK clients take for "saved" comes once for a burst, and only when durable', async () => {
   const { actor, clock, appends, sent } = withPeople(anActor());
   actor.tell({ type: 'ydoc.fetch', from: id('ann'), guid: '', vector: new Uint8Array([0]) });

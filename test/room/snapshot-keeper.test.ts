@@ -94,6 +94,42 @@ test('[SN14] and as before once one is saved', async () => {
   ]);
 });
 
+test('[SN20] a save that was overtaken by a claim of its own owner has saved nothing: the doubt goes on', async () => {
+  const clock = manualClock();
+  const room = aRoom();
+  const saved: { readonly epoch: number; done(outcome: 'saved' | 'stale'): void }[] = [];
+  const shell = {
+    room,
+    ground: { stream: 1, epoch: 1, snapshotVersion: 7, snapshotBytes: 0 },
+    whenDurable: ({ release }: { release(): void }) => release(),
+  };
+  const keeper = new SnapshotKeeper(
+    {
+      ...{ clock, log: silentLog },
+      snapshots: {
+        load: async () => null,
+        save: ({ epoch }) => new Promise((done) => saved.push({ epoch, done })),
+      },
+      policy: { snapshotAfterChanges: 100, snapshotAfterBytes: 1_000, snapshotEveryMs: 60_000 } as never,
+    },
+    shell,
+  );
+  const tick = async (): Promise<void> => {
+    await new Promise(setImmediate);
+    keeper.tick(clock.nowMs());
+  };
+  room.version = 7;
+  keeper.doubt();
+  await tick();
+  shell.ground = { ...shell.ground, epoch: 2 };
+  saved[0]!.done('stale');
+  await tick();
+  expect(saved.map(({ epoch }) => epoch)).toEqual([1, 2]);
+  saved[1]!.done('stale'); // somebody else has a newer one
+  await tick();
+  expect(saved).toHaveLength(2);
+});
+
 test('[SN20] what has come into doubt is saved anew, whatever was saved, also what was under way then', async () => {
   const clock = manualClock();
   const room = aRoom();

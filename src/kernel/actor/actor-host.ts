@@ -31,6 +31,8 @@ export interface ActorHostDeps<Command> {
   readonly onUntold?: (key: string, command: Command) => void;
   /** The actor has written down its state and given up its ownership, or could not: it is not here any more. */
   readonly onStopped?: (key: string) => void;
+  /** Whether a command takes back what another one asked for: it is told behind that one, also where that waits for an actor that stops. */
+  readonly undoes?: (command: Command) => boolean;
   /** About how much memory a command holds, in bytes; asked only of those that wait for a held actor. Nothing when absent. */
   readonly weightOf?: (command: Command) => number;
   /** An actor's commands took so long that further ones have their turns (`held`), or one found no room among those that wait (`refused`). */
@@ -133,13 +135,13 @@ export class ActorHost<Command> {
   }
 
   /**
-   * The same without an answer, and without waking anybody: false when the actor sleeps. Plain calls all the way, because this is the
+   * The same without an answer, and without waking anybody: false when the actor sleeps, or stops. Plain calls all the way, because this is the
    * path of every socket frame. What waits for a load is bounded by the senders: each has asked to join first, and `ask` is bounded. What a held actor has no
    * room for is refused to whoever sent it.
    */
   tell(key: string, command: Command): boolean {
     const slot = this.#awake(key);
-    if (slot === null) return false;
+    if (slot === null || (slot.stopped !== null && this.#deps.undoes?.(command) !== true)) return false;
     if (!slot.tell(command)) this.#keep(slot, command);
     return true;
   }
@@ -277,12 +279,16 @@ export class ActorHost<Command> {
   async #load(key: string, slot: Slot<Command>): Promise<void> {
     try {
       const actor = await this.#turns.take(() => {
+        if (this.#slots.get(key) !== slot) throw new AppError('ROOM_MOVED'); // dropped before its turn came
         queueMicrotask(() => {
           slot.early = slot.waiting.length; // with those who ask in this turn: nothing has been read yet
         });
         return this.#deps.load(key, () => this.#drop(key, slot));
       });
-      if (this.#slots.get(key) !== slot) throw new AppError('ROOM_MOVED'); // lost while loading
+      if (this.#slots.get(key) !== slot) {
+        actor.drop(); // lost while it loaded
+        throw new AppError('ROOM_MOVED');
+      }
       slot.actor = actor;
       slot.runLoaded();
     } catch (error) {
@@ -328,8 +334,9 @@ export class ActorHost<Command> {
     } catch (error) {
       this.#deps.onError(error, key);
     }
+    const wasHere = this.#slots.get(key) === slot; // else it was lost, and another one may be here by now
     this.#forget(key, slot);
-    this.#deps.onStopped?.(key);
+    if (wasHere) this.#deps.onStopped?.(key);
     this.#wakeAgain(key, slot);
   }
 

@@ -110,8 +110,7 @@ export class Membership implements Ownership {
     const lease = await SqlOwnership.register({ ...this.#deps, onLapsed: () => this.#lapsed(taken.lease) });
     taken.lease = lease;
     if (this.#isOver) return this.#giveUp(lease); // left meanwhile
-    // Under its former name this worker does nothing any more, so nobody need wait until that name's lease has run out.
-    if (this.#former !== null) await lease.follow(this.#former).catch((error: unknown) => this.#unfenced(error));
+    if (this.#former !== null) await this.#follow(lease, this.#former);
     this.#former = lease.incarnation;
     if (this.#isOver) return this.#giveUp(lease);
     if (lease.duty === 'stop') return this.#register(); // the database took longer than a lease lasts
@@ -121,8 +120,17 @@ export class Membership implements Ownership {
     this.#deps.log.debug({ incarnation: this.#current.incarnation }, 'lease taken');
   }
 
-  #unfenced(error: unknown): void {
-    this.#deps.log.warn({ err: error }, 'former lease not given up; it ends by itself');
+  /**
+   * Under its former name this worker does nothing any more, so nobody need wait until that name's lease has run out, this worker least of all: actors that it
+   * claims anew would be owned by another. A lease under which that cannot be said is none.
+   */
+  async #follow(lease: SqlOwnership, former: Incarnation): Promise<void> {
+    try {
+      await lease.follow(former);
+    } catch (error) {
+      await this.#giveUp(lease);
+      throw error;
+    }
   }
 
   #lapsed(lease: SqlOwnership | null): void {

@@ -23,9 +23,10 @@ export class OwnLocations {
     directory.publish(location).catch((error: unknown) => this.#failed(error));
   }
 
-  retract(key: string): void {
+  /** With an epoch, unless the actor has been claimed under another one since. */
+  retract(key: string, epoch?: number): void {
     const location = this.#published.get(key);
-    if (location === undefined) return;
+    if (location === undefined || (epoch !== undefined && location.epoch !== epoch)) return;
     this.#published.delete(key);
     this.#deps.directory.retract(location).catch((error: unknown) => this.#failed(error));
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
 import type { Actor } from '../../../src/kernel/actor/actor.ts';
-import { ActorHost } from '../../../src/kernel/actor/actor-host.ts';
+import { ActorHost, LOADS_MAX } from '../../../src/kernel/actor/actor-host.ts';
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
 
 class Recorder implements Actor<string> {
@@ -82,6 +82,7 @@ function aHost(waitingMax = 10): {
     clock,
     waitingMax,
     mayWake: () => wakes.allowed,
+    undoes: (command) => command === 'leave',
     onError: (error) => errors.push(error),
     onUntold: (_, command) => untold.push(command),
     load: (key, onLost) =>
@@ -342,7 +343,7 @@ test('[AH11] an actor that breaks in its tick is reported; the others have their
   expect(loads[1]!.actor.heard).toEqual(['1', 'tick']);
 });
 
-test('[AH12] what is told to an actor on its way down wakes nobody; behind a question it is heard in order', async () => {
+test('[AH12] what is told to an actor on its way down is told to nobody; what takes a question back is heard behind it', async () => {
   const { host, loads, clock } = aHost();
   const first = host.ask('a', '1');
   loads[0]!.ready();
@@ -351,6 +352,7 @@ test('[AH12] what is told to an actor on its way down wakes nobody; behind a que
   clock.advance(1_000);
   expect(host.tell('a', 'nobody hears')).toBe(false);
   const joined = host.ask('a', 'join');
+  expect(host.tell('a', 'nor behind a question')).toBe(false);
   expect(host.tell('a', 'leave')).toBe(true);
   loads[0]!.actor.stopped!();
   await settled();
@@ -387,6 +389,21 @@ test('[AH14] without a lease actors are kept and those that load are dropped; wi
   await settled();
   clock.advance(1_000);
   expect(actor.heard).toEqual(['1', 'suspend', 'resume', 'resume', 'tick', 'tick']); // and not a third time
+});
+
+test('[AH23] an actor that is dropped while it loads is told so once it is there; one that waits for its turn is not loaded', async () => {
+  const { host, loads } = aHost();
+  const asked = Array.from({ length: LOADS_MAX + 1 }, (_, n) => host.ask(`a${n}`, '1').catch(({ code }: AppError) => code));
+  expect(loads).toHaveLength(LOADS_MAX);
+  host.suspendAll();
+  expect(new Set(await Promise.all(asked))).toEqual(new Set(['ROOM_MOVED']));
+  const again = host.ask('a0', 'again');
+  for (const { ready } of loads) ready();
+  await settled();
+  expect(loads.map(({ key }) => key)).toEqual([...Array.from({ length: LOADS_MAX }, (_, n) => `a${n}`), 'a0']);
+  loads.at(-1)!.ready();
+  await again;
+  expect(loads.map(({ actor }) => actor.heard.join())).toEqual([...Array(LOADS_MAX).fill('drop'), 'again']);
 });
 
 test('[AH16] a recall reaches all actors, and drops those that load: they may have been claimed before it', async () => {

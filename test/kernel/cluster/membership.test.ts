@@ -131,6 +131,23 @@ test('[MB4] a lease that is over before it is in use, because the database took 
   expect(lapses()).toBe(1);
 });
 
+test('[MB6] a lease under which the former name cannot be given up is none: actors claimed under it would be owned by another', async () => {
+  const { membership, clock, database, held, heard } = await aWorker();
+  database.mode = 'holds';
+  clock.advance(LEASE.servesForMs);
+  await settled();
+  database.mode = 'away';
+  for (const answer of held.splice(0)) answer(); // the lease is there
+  await settled();
+  expect(membership.isStanding).toBe(false);
+  database.mode = 'answers';
+  const asked = heard.length;
+  clock.advance(500);
+  await settled();
+  expect(membership.isStanding).toBe(true);
+  expect(heard.slice(asked)).toEqual(['insert into worker_lease', 'update worker_lease set']);
+});
+
 test('[MB5] a database that may have forgotten claims is asked for all of them again, under a new incarnation', async () => {
   const { membership, lapses } = await aWorker();
   const before = membership.incarnation;
