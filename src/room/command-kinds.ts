@@ -60,7 +60,7 @@ const KINDS: Readonly<Record<Command['type'], Kind>> = {
   'ydoc.read': kind('large answer', 'repeatable'),
   'ydoc.json': kind('large answer', 'repeatable'),
   'comments.tell': kind('passes', 'repeatable'),
-  'room.close': kind(),
+  'room.close': kind('passes'), // it only forgets
   'room.touch': kind('repeatable'),
   'clock.tick': kind('passes'),
 };

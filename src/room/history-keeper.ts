@@ -35,7 +35,7 @@ export interface HistoryKeeperDeps {
   readonly log: Log;
 }
 
-type Shell = Pick<RoomShell, 'room' | 'ground' | 'whenDurable' | 'act' | 'onFenced'>;
+type Shell = Pick<RoomShell, 'room' | 'ground' | 'place' | 'whenDurable' | 'act' | 'onFenced'>;
 
 interface UnderWay {
   readonly answers: Answer[];
@@ -135,6 +135,7 @@ export class HistoryKeeper implements Keeper {
       const { stream, epoch } = this.#shell.ground;
       const outcome = await this.#deps.keepVersion({ id, atMs, authors, body, stream, epoch });
       if (outcome === 'kept') return;
+      if (this.#shell.place === null) throw new AppError('DATABASE_UNAVAILABLE'); // it is lost, or being claimed anew
       if (this.#shell.ground.epoch === epoch) break; // else it was this owner who claimed the room anew: once more, under that
     }
     this.#shell.onFenced();

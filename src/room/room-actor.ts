@@ -213,13 +213,16 @@ export class RoomActor implements Actor<Command>, RoomShell {
     try {
       const mayWait = this.room.sessions.size === 0; // else people wait for the next owner
       await this.#keeper.saveLast({ mayWait });
+      if (this.#isLost) return;
       const { stream, epoch } = this.#ground;
       await this.#deps.ownership.release({ stream, epoch, numbersNext: this.room.numbers.next, mayWait });
     } finally {
-      this.#isLost = true;
-      this.#pending.drop();
-      this.#watch.close();
-      this.#partings.loseEveryone();
+      if (!this.#isLost) {
+        this.#isLost = true;
+        this.#pending.drop();
+        this.#watch.close();
+        this.#partings.loseEveryone();
+      }
     }
   }
 
@@ -342,6 +345,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
     this.#durable = version;
     this.#watch.durable(version);
     if (!this.#deps.mayAnswer()) this.suspend();
+    if (this.#isLost) return;
     if (!this.#isSuspended) this.#gate.open(version);
     this.#pending.appendInTime();
     this.#keeper.appended(bytes);

@@ -55,7 +55,7 @@ export function decideLeave(room: RoomState, { sessionId }: Leave): Effect[] {
 
 /** Sessions whose sockets are not where they were: of them those that are in this room. */
 export function decideGone(room: RoomState, { sessionIds }: Gone): Effect[] {
-  const gone = [...room.sessions.keys()].filter((id) => sessionIds.has(id));
+  const gone = [...sessionIds].filter((id) => room.sessions.has(id));
   return gone.flatMap((id) => removeSession(room, id));
 }
 

@@ -20,7 +20,7 @@ export interface SnapshotKeeperDeps {
   readonly policy: RoomPolicy;
 }
 
-type Shell = Pick<RoomShell, 'room' | 'ground' | 'whenDurable'>;
+type Shell = Pick<RoomShell, 'room' | 'ground' | 'place' | 'whenDurable'>;
 
 /**
  * After a snapshot that failed, the next is not tried before; changes go on, covered by the journal. Twice as long each time: encoding whole rooms
@@ -131,8 +131,8 @@ export class SnapshotKeeper implements Keeper {
     const doubts = this.#doubts;
     const outcome = await snapshots.save({ stream, epoch, version, bytes, mayWait });
     this.#failures = 0;
-    // One that is stale because the room was claimed anew meanwhile has saved nothing.
-    if (outcome === 'saved' || this.#shell.ground.epoch === epoch) this.#doubtsMet = doubts;
+    // One that is stale because the room was claimed anew meanwhile, or is being, has saved nothing.
+    if (outcome === 'saved' || this.#shell.place?.epoch === epoch) this.#doubtsMet = doubts;
     if (outcome === 'stale') return;
     this.#savedVersion = version;
     this.#savedBytes = bytes.length;

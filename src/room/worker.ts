@@ -24,7 +24,7 @@ import { measuredBus, measuredDirectory, measuredOwnership, measuredSnapshots } 
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
 import { Beat } from './beat.ts';
-import { isRepeatable } from './command-kinds.ts';
+import { isParting, isRepeatable } from './command-kinds.ts';
 import { DocumentsAhead } from './documents-ahead.ts';
 import { Gateway } from './gateway.ts';
 import { Intake } from './intake.ts';
@@ -113,7 +113,7 @@ export class Worker {
         metrics.count('atrium_rooms_held_total', outcome);
         log.debug({ roomId, outcome }, 'room takes long');
       },
-      undoes: (command) => command.type === 'session.leave',
+      undoes: isParting,
       weightOf: (command) => roughBytesOf(command, COMMAND_BYTES_MAX),
       load: (key, onLost) => this.#load(key, onLost),
     });

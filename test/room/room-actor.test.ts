@@ -360,6 +360,13 @@ test('[GA29] a room that was claimed anew says so to whoever writes down what it
   expect(await actor.act({ type: 'schema.attach', schema })).toMatchObject({ stream: 5, epoch: 4 });
 });
 
+test('[GA29] a room without a lease can be closed: what it enforces and could not be written down goes with it', async () => {
+  const { actor, lost } = anActor();
+  actor.suspend();
+  actor.tell({ type: 'room.close', code: 'ROOM_MOVED', facts: {} });
+  expect(lost()).toBe(1);
+});
+
 test('[GA30] a room falls asleep though it hears of people who are gone and were never in it', async () => {
   const { actor, clock } = anActor();
   actor.tell({ type: 'session.join', newcomer: newcomer('ann') });

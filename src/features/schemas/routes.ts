@@ -151,16 +151,22 @@ export const attachSchemaRoute = route({
     const schema = await findSchema(db, schemaIdOf(body.schema));
     const id = idOf(schema);
     for (let tries = 0; tries < ATTACH_TRIES_MAX; tries += 1) {
-      const at = (await rooms.ask(roomId, { type: 'schema.attach', schema: { id, body: schema.body } })) as AttachedAt;
-      const isRecorded = await recordAttachment(db, { schema, at }).catch((error: unknown) => readAnew(roomId, rooms, error));
+      const asked = rooms.ask(roomId, { type: 'schema.attach', schema: { id, body: schema.body } }) as Promise<AttachedAt>;
+      const at = await asked.catch((error: unknown) => {
+        if (error instanceof AppError && error.code === 'OUTCOME_UNKNOWN') return closeAndThrow(roomId, rooms, error);
+        throw error;
+      });
+      const isRecorded = await recordAttachment(db, { schema, at }).catch((error: unknown) =>
+        closeAndThrow(roomId, rooms, error),
+      );
       if (isRecorded) return { schema: id };
     }
-    return readAnew(roomId, rooms, new AppError('ROOM_MOVED'));
+    return closeAndThrow(roomId, rooms, new AppError('ROOM_MOVED'));
   },
 });
 
-/** The room enforces what may not be written down. It is read anew: what the database says counts. @throws `error` */
-async function readAnew(roomId: RoomId, rooms: SchemasDeps['rooms'], error: unknown): Promise<never> {
+/** The room may enforce what is not written down. It is to be read anew: what the database says counts. @throws `error` */
+async function closeAndThrow(roomId: RoomId, rooms: SchemasDeps['rooms'], error: unknown): Promise<never> {
   await rooms.tellIfAwake(roomId, { type: 'room.close', code: 'ROOM_MOVED', facts: {} });
   throw error;
 }

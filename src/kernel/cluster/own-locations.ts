@@ -16,7 +16,9 @@ export class OwnLocations {
     this.#deps = deps;
   }
 
+  /** Nothing when the actor has been claimed under a higher one since. */
   publish(key: string, epoch: number): void {
+    if ((this.#published.get(key)?.epoch ?? epoch) > epoch) return;
     const { directory, address, incarnation } = this.#deps;
     const location = { key, epoch, address, incarnation: incarnation() };
     this.#published.set(key, location);

@@ -13,6 +13,8 @@ interface BatchedWork<Item> {
   /** What comes beyond is lost, and said to be. */
   readonly waitingMax: number;
   readonly write: (items: readonly Item[]) => Promise<void>;
+  /** It will not be written. */
+  readonly onLost?: (item: Item) => void;
 }
 
 /** Gathers for so long. */
@@ -42,7 +44,7 @@ export class Batched<Item> {
   add(item: Item): void {
     if (this.#waiting.length >= this.#work.waitingMax) {
       this.#log.error({ waiting: this.#waiting.length }, `${this.#work.phrase}: too much waits`);
-      this.#waiting.shift();
+      this.#work.onLost?.(this.#waiting.shift()!);
     }
     this.#waiting.push(item);
     this.#schedule(WAIT_MS);
@@ -81,10 +83,11 @@ export class Batched<Item> {
   }
 
   #failed(items: readonly Item[], error: unknown): boolean {
-    const { phrase } = this.#work;
+    const { phrase, onLost } = this.#work;
     const isRefused = isRefusedForItsData(error);
     if (isRefused && items.length === 1) {
       this.#log.error({ err: error }, `${phrase}: refused, and lost`);
+      onLost?.(items[0]!);
       return true;
     }
     this.#log.warn({ err: error, items: items.length }, phrase);

@@ -56,9 +56,9 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   return error instanceof SqlError && error.sqlState === '23505' && (constraint === undefined || error.constraint === constraint);
 }
 
-/** Whether a value cannot be stored, or breaks a rule of its table (classes 22 and 23): the same statement will be refused again. */
+/** Whether a value is none that can be stored (class 22): the same statement will be refused again. What breaks a rule of its table may pass, once others are done. */
 export function isRefusedForItsData(error: unknown): boolean {
-  return error instanceof SqlError && /^2[23]/.test(error.sqlState);
+  return error instanceof SqlError && error.sqlState.startsWith('22');
 }
 
 /** Whether another transaction held a row for as long as this one may wait: nothing was done. */

@@ -10,7 +10,8 @@ const turns = () => new Promise((resolve) => setTimeout(resolve, 5));
 function aBatched({ itemsMax = 10, waitingMax = 100 } = {}) {
   const clock = manualClock(0);
   const written: string[][] = [];
-  const state = { isAway: false };
+  const state = { isAway: false, isInTheWay: false };
+  const lost: string[] = [];
   const batched = new Batched<string>(
     { clock, log: silentLog },
     {
@@ -19,16 +20,18 @@ function aBatched({ itemsMax = 10, waitingMax = 100 } = {}) {
       waitingMax,
       write: async (items) => {
         if (state.isAway) throw new Error('away');
+        if (state.isInTheWay) throw new SqlError('a row is gone', { sqlState: '23503', constraint: 'a_fkey', cause: null });
         if (items.includes('bad')) throw new SqlError('no text', { sqlState: '22P05', constraint: undefined, cause: null });
         written.push([...items]);
       },
+      onLost: (item) => lost.push(item),
     },
   );
   const pass = async (ms: number): Promise<void> => {
     clock.advance(ms);
     await turns();
   };
-  return { batched, written, state, pass };
+  return { batched, written, lost, state, pass };
 }
 
 test('[BW1] what comes within a moment is written together, in order; more than fits goes with the next', async () => {
@@ -54,10 +57,10 @@ test('[BW2] while writing fails all waits, in order, and is tried again each sec
 });
 
 test('[BW3] so much may wait; the oldest goes first', async () => {
-  const { batched, written, pass } = aBatched({ waitingMax: 2 });
+  const { batched, written, lost, pass } = aBatched({ waitingMax: 2 });
   for (const item of 'abc') batched.add(item);
   await pass(50);
-  expect(written).toEqual([['b', 'c']]);
+  expect([written, lost]).toEqual([[['b', 'c']], ['a']]);
 });
 
 test('[BW4] at the end what waits is written', async () => {
@@ -68,14 +71,20 @@ test('[BW4] at the end what waits is written', async () => {
 });
 
 test('[BW5] what the database refuses is lost alone, and those with it are written, in order', async () => {
-  const { batched, written, pass } = aBatched();
+  const { batched, written, lost, state, pass } = aBatched();
   for (const item of ['a', 'b', 'bad', 'c', 'd', 'e', 'bad', 'f']) batched.add(item);
   await pass(50);
   for (let rounds = 0; rounds < 20; rounds += 1) await pass(0);
-  expect(written.flat().join('')).toBe('abcdef');
+  expect([written.flat().join(''), lost]).toEqual(['abcdef', ['bad', 'bad']]);
+  state.isInTheWay = true; // that passes
+  batched.add('x');
+  await pass(50);
+  state.isInTheWay = false;
+  await pass(1_000);
+  expect(written.flat().join('')).toBe('abcdefx');
   for (const item of ['bad', 'g']) batched.add(item);
   await batched.close();
-  expect(written.flat().join('')).toBe('abcdefg');
+  expect(written.flat().join('')).toBe('abcdefxg');
 });
 
 test('[SW1] a sweep goes on while there is more, one pass at a time, survives a failure and ends when told', async () => {

@@ -48,6 +48,9 @@ export class ChangeNotes {
       itemsMax: NOTES_AT_ONCE,
       waitingMax: NOTES_WAITING_MAX,
       write: (notes) => this.#write(notes),
+      onLost: (note) => {
+        note.isWaiting = false;
+      },
     });
   }
 

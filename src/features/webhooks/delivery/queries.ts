@@ -97,7 +97,7 @@ export function claimQuery(webhookPk: number, limit: number, only: number | null
       update webhooks w set next_at = hook.first_at + (select count(*) from due) * interval '1 second' / hook.rate_limit
         from hook where w.pk = hook.pk and hook.rate_limit is not null and exists (select from due)
     ), claimed as (
-      update webhook_deliveries d set claim = d.claim + 1, due_at = clock_timestamp() + ${CLAIM_MS} * interval '1 millisecond'
+      update webhook_deliveries d set claim = d.claim + 1, due_at = case when ${only}::bigint is null then clock_timestamp() + ${CLAIM_MS} * interval '1 millisecond' end
         from placed where d.pk = placed.pk
       returning d.*, placed.place
     )
@@ -138,7 +138,7 @@ export async function noteFailed(db: Sql, { pk, claim, webhookPk }: Mine, { prob
       update webhook_deliveries set attempts = attempts + 1, problem = ${problem},
              due_at = clock_timestamp() + ${againMs}::float8 * interval '1 millisecond',
              failed_at = case when ${againMs}::float8 is null then clock_timestamp() end
-       where pk = ${pk} and claim = ${claim} and due_at is not null`);
+       where pk = ${pk} and claim = ${claim} and (due_at is not null or ${againMs}::float8 is null)`);
     if (hook?.disabled !== true) return false;
     await tx.query(giveUpWaitingQuery(webhookPk));
     return true;
@@ -151,17 +151,11 @@ export async function release(db: Sql, { pk, claim }: Mine): Promise<void> {
     update webhook_deliveries set due_at = clock_timestamp() where pk = ${pk} and claim = ${claim} and due_at is not null`);
 }
 
-/** It was not sent, and nobody is to take it. */
-export async function giveUp(db: Sql, pk: number, problem: string): Promise<void> {
-  await db.query(sql`
-    update webhook_deliveries set due_at = null, failed_at = clock_timestamp(), problem = ${problem} where pk = ${pk} and due_at is not null`);
-}
-
-/** A message for one webhook alone, which nobody claims but who knows it. */
+/** A message for one webhook alone, which nobody claims but who knows it: it counts as given up until it is taken. */
 export async function insertOne(db: Sql, webhookPk: number, body: string): Promise<{ readonly pk: number; readonly id: string }> {
   const [row] = await db.query(sql<{ pk: number; id: string }>`
-    insert into webhook_deliveries (webhook_pk, id, body, due_at)
-    values (${webhookPk}, 'msg_' || replace(gen_random_uuid()::text, '-', ''), ${body}, clock_timestamp() + ${CLAIM_MS} * interval '1 millisecond')
+    insert into webhook_deliveries (webhook_pk, id, body, failed_at, problem)
+    values (${webhookPk}, 'msg_' || replace(gen_random_uuid()::text, '-', ''), ${body}, clock_timestamp(), 'it could not be sent at once')
     returning pk, id`);
   return row!;
 }

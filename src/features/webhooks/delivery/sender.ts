@@ -8,7 +8,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/observe.ts';
 import type { Sql } from '../../../kernel/persistence/sql.ts';
 import type { Outgoing } from '../../../kernel/transport/outgoing.ts';
-import { type Claimed, claimQuery, findDue, giveUp, insertOne, noteDelivered, noteFailed, release } from './queries.ts';
+import { type Claimed, claimQuery, findDue, insertOne, noteDelivered, noteFailed, release } from './queries.ts';
 import { retryAfterMs, signatureOf } from './rules.ts';
 
 export interface SenderDeps {
@@ -65,9 +65,10 @@ export class WebhookSender {
   async sendOnce(webhookPk: number, body: string): Promise<{ readonly id: string; readonly isDelivered: boolean }> {
     const { pk, id } = await insertOne(this.#deps.db, webhookPk, body);
     const [claimed] = await this.#deps.db.query(claimQuery(webhookPk, 1, pk));
-    const outcome = claimed === undefined ? 'given up' : await this.#attempt(claimed, 'once');
-    if (outcome === 'given up') await giveUp(this.#deps.db, pk, 'it could not be sent at once');
-    return { id, isDelivered: outcome === 'delivered' };
+    if (claimed === undefined) return { id, isDelivered: false };
+    const attempt = this.#attempt(claimed, 'once').finally(() => this.#attempts.delete(attempt));
+    this.#attempts.add(attempt);
+    return { id, isDelivered: (await attempt) === 'delivered' };
   }
 
   /** Looks until nobody has nudged meanwhile. Never rejects: the next look tries again. */
