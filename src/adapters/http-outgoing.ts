@@ -81,7 +81,9 @@ function send(target: URL, { headers, body, signal, lookup: look }: Sending): Pr
       answer.on('close', answered);
     });
     // Once the status is known it counts, however the rest ends.
-    sent.on('error', (error) => (status === null ? reject(error) : resolve({ kind: 'answered', status })));
+    const ended = (error: Error): void => (status === null ? reject(error) : resolve({ kind: 'answered', status }));
+    sent.on('error', ended);
+    sent.on('close', () => ended(new Error('closed without an answer'))); // as of one that wants to speak another protocol
     sent.end(body);
   });
 }

@@ -1,7 +1,7 @@
 /** The figures of the bus over TCP: how long it waits and how much it holds. */
 
 export interface TcpBusLimits {
-  /** One message, packed. A larger one to send fails its ask; a larger one that comes ends the link. */
+  /** One message, packed: as much as may wait for a socket. A larger one to send fails its ask; a larger one that comes ends the link. */
   readonly frameBytesMax: number;
   /** What may wait for a peer before the link is given up; one message may come on top, however large. */
   readonly linkBytesMax: number;
@@ -14,8 +14,8 @@ export interface TcpBusLimits {
 }
 
 export const LIMITS: TcpBusLimits = {
-  frameBytesMax: 64 * 1024 * 1024,
-  linkBytesMax: 64 * 1024 * 1024,
+  frameBytesMax: 128 * 1024 * 1024,
+  linkBytesMax: 256 * 1024 * 1024,
   waitingMax: 10_000,
   underWayMax: 10_000,
   strangersMax: 512,

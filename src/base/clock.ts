@@ -67,6 +67,11 @@ export function msFromIso(text: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
+/** Resolves after so long. */
+export function pause(clock: Pick<Clock, 'after'>, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve));
+}
+
 /** Resolves when the work, which never rejects, is done, or when `ms` have passed: then the work goes on, and nobody waits for it. */
 export function doneWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
   return new Promise((resolve) => {

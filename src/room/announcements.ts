@@ -5,7 +5,7 @@
  * A word that is lost would leave somebody in a room that has shut them out, so each worker is asked until it has answered. One that was without a
  * lease meanwhile draws these conclusions for all rooms when it has one again.
  */
-import type { Clock } from '../base/clock.ts';
+import { type Clock, pause } from '../base/clock.ts';
 import { asRoomId, type RoomId, type WorkerAddress } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
 import type { Bus, Message } from '../kernel/cluster/bus.ts';
@@ -88,7 +88,7 @@ export class Announcements {
     this.#isRetrying = true;
     const { clock, log } = this.#deps;
     while (this.#late.length > 0) {
-      await new Promise<void>((resolve) => clock.after(AGAIN_MS, resolve));
+      await pause(clock, AGAIN_MS);
       const taken = asOneIfMany(this.#late.splice(0), clock.monotonicMs() + GIVEN_UP_MS);
       for (const change of await this.#tell(taken)) {
         if (clock.monotonicMs() < change.endMs) {

@@ -27,6 +27,10 @@ const REFRESH_EVERY_MS = 15_000;
  */
 const CLOCK_TICK_MS = 10;
 
+/** The clocks with which states ended, of so many Yjs clients that left last. */
+const DEPARTED_MAX = 256;
+const departed = new WeakMap<RoomState, Map<number, number>>();
+
 /** Highest clock that is taken. It counts changes; from one near the end of safe integers ours could not count on. */
 const CLOCK_MAX = 2 ** 32;
 
@@ -63,7 +67,26 @@ function acceptState(room: RoomState, session: Session, incoming: Incoming, ctx:
   return [
     sendStates([incoming.state], { allBut: null }, incoming.update),
     fullPresence(session, { to: { allBut: session.id }, targetActor: ALL_OTHERS }),
+    ...(known === undefined ? tellReturned(room, session, incoming.state) : []),
   ];
+}
+
+/**
+ * A Yjs client that comes back says its state at the clock at which it was last heard, and to others that state has ended at a later one. It is told that
+ * end itself: y-protocols then says at once, at a clock beyond that, that it is there.
+ */
+function tellReturned(room: RoomState, { id }: Session, { clientId, clock }: AwarenessState): Effect[] {
+  const endedAt = departed.get(room)?.get(clientId) ?? -1;
+  departed.get(room)?.delete(clientId);
+  return endedAt < clock ? [] : [sendStates([{ clientId, clock: endedAt, state: null }], { only: id })];
+}
+
+function noteDeparted(room: RoomState, clientId: number, clock: number): void {
+  const clocks = departed.get(room) ?? new Map<number, number>();
+  departed.set(room, clocks);
+  clocks.delete(clientId);
+  clocks.set(clientId, clock);
+  if (clocks.size > DEPARTED_MAX) clocks.delete(clocks.keys().next().value!);
 }
 
 /** The awareness that an SDK client's presence carries, for y-websocket clients. */
@@ -103,7 +126,9 @@ export function forgetAwareness(room: RoomState, { id, awarenessId }: Session): 
   const entry = room.awareness.get(awarenessId);
   if (entry === undefined || entry.session !== id) return [];
   room.awareness.delete(awarenessId);
-  return [sendStates([{ clientId: awarenessId, clock: entry.clock + 1, state: null }], { allBut: id })];
+  const clock = entry.clock + 1;
+  noteDeparted(room, awarenessId, clock);
+  return [sendStates([{ clientId: awarenessId, clock, state: null }], { allBut: id })];
 }
 
 /** y-websocket clients renew their own states; for SDK clients, who do not know that custom, the room does. */

@@ -4,7 +4,9 @@
  * Frames that arrive before it has joined wait here in order: of a client that is refused, the room hears nothing. When the room moves to another owner,
  * or something may be lost on the way, the socket stays: a new session joins over it, and its client, asked for what the room lacks, brings that back.
  */
+
 import { TokenBucket } from '../base/bounded.ts';
+import { pause } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { Line } from '../kernel/actor/slot.ts';
@@ -27,8 +29,6 @@ import { closeCodeFor, type SocketTarget } from './socket-target.ts';
 import { Told } from './told.ts';
 import { Unanswered } from './unanswered.ts';
 
-const PONG: OutFrame = { data: 'pong', droppable: false };
-
 export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   readonly #deps: ConnectionDeps;
   readonly #book: ConnectionBook;
@@ -44,20 +44,16 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   #who: Who | null = null;
   readonly #told = new Told();
   #isGone = false; // nothing more comes from its client
-  /** It missed cursors, and will ask in a moment where all others are. */
-  #willAsk = false;
+  #willAsk = false; // it missed cursors, and will ask in a moment where all others are
   #isLost = false; // its session, while it joined
   #unanswered: Unanswered | null = null; // of an SDK client: who speaks y-websocket changes no Storage
   #files: FileCheck | null = null; // until an op names a file
   #line: Line<Command> | null = null;
   /** Where its room is, as of its last join; null for this worker. */
   at: WorkerAddress | null = null;
-  /** The session it carries at present. */
-  id: SessionId;
-  /** Monotonic time of the last frame from the client. */
-  heardAtMs: number;
-  /** When what the rate was asked of had come. */
-  #ratedAtMs: number;
+  id: SessionId; // the session it carries at present
+  heardAtMs: number; // monotonic: the last frame from the client
+  #ratedAtMs = 0; // when what the rate is asked of had come
   expiresAtMs = Number.POSITIVE_INFINITY;
   owed = 0;
   waiting: Waiting | null = null;
@@ -68,7 +64,6 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     this.#socket = socket;
     this.id = book.renew(this);
     this.heardAtMs = deps.clock.monotonicMs();
-    this.#ratedAtMs = this.heardAtMs;
     const { messages, sendBytesSoftMax: softBytesMax, sendBytesHardMax: hardBytesMax } = deps.limits;
     this.#bucket = new TokenBucket(messages, this.heardAtMs);
     this.#budget = new SendBudget({ socket, softBytesMax, hardBytesMax });
@@ -98,7 +93,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
    * The room is not where it was, or something from or to it may be lost: another session joins over this socket, and what the client
    * sends meanwhile is not passed on. Never throws.
    */
-  rejoin(): void {
+  rejoin(afterMs = 0): void {
     if (this.#isGone) {
       this.leave();
       return;
@@ -109,10 +104,11 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     this.#unanswered?.end(); // an answer that is held would do now what it was held for
     this.#phase = { ...phase, name: 'rejoining' };
     for (const frame of this.#deps.intake.takeBack(this)) this.#hear(frame); // it came before, and is not for the next session
-    if (!this.isClosed) void this.#rejoin(phase);
+    if (!this.isClosed) void this.#rejoin(phase, afterMs);
   }
 
-  async #rejoin({ roomId, target }: { roomId: RoomId; target: SocketTarget }): Promise<void> {
+  async #rejoin({ roomId, target }: { roomId: RoomId; target: SocketTarget }, afterMs: number): Promise<void> {
+    if (afterMs > 0) await pause(this.#deps.clock, afterMs);
     for (let attempt = 0; !this.isClosed; attempt += 1) {
       try {
         this.#renewId(roomId);
@@ -126,7 +122,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
       } catch (error) {
         const refusal = this.#asRefusal(error);
         if (!REJOIN_AFTER.has(refusal.code)) return this.refuse(refusal);
-        await new Promise<void>((resolve) => this.#deps.clock.after(pauseBeforeRejoinMs(attempt, this.#deps.chance()), resolve));
+        await pause(this.#deps.clock, pauseBeforeRejoinMs(attempt, this.#deps.chance()));
       }
     }
   }
@@ -150,10 +146,12 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   async #join(roomId: RoomId): Promise<void> {
     for (;;) {
       this.#isLost = false;
-      await this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.id, ...this.#who! } });
+      const who = this.#who!;
+      await this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.id, ...who } });
       if (this.isClosed) return this.#tellLeave(roomId);
       this.at = this.#deps.rooms.locationOf(roomId);
       this.#line = this.#deps.rooms.lineTo(roomId);
+      if (this.#who !== who) this.#permit(roomId); // whoever was told meanwhile may not be who took it in
       if (!this.#isLost) return;
       this.#renewId(roomId);
     }
@@ -200,16 +198,18 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
       if (look !== this.#looks || this.#who === null || isSameAccess(this.#who.permissions, permissions)) return;
       const who = { ...this.#who, permissions };
       this.#who = who;
-      this.#tell(phase.roomId, { type: 'session.permit', sessionId: this.id, permissions });
-      if (this.#kind === 'sdk') this.#deps.clock.after(this.#deps.chance() * ANEW_MS_MAX, () => this.#beginAnew(who));
+      this.#permit(phase.roomId);
+      if (this.#kind !== 'sdk') return;
+      this.#deps.clock.after(this.#deps.chance() * ANEW_MS_MAX, () => {
+        if (this.#who === who && !this.#isGone) this.rejoin(); // what it may do it learns by joining alone; the room goes by it already
+      });
     } catch (error) {
       if (look === this.#looks) this.refuse(this.#asRefusal(error));
     }
   }
 
-  /** What an SDK client may do it learns by joining alone; the room goes by it already. */
-  #beginAnew(who: Who): void {
-    if (this.#who === who && !this.#isGone) this.rejoin();
+  #permit(roomId: RoomId): void {
+    this.#tell(roomId, { type: 'session.permit', sessionId: this.id, permissions: this.#who!.permissions });
   }
 
   /** Closes with the code and the sentence of the refusal; what was sent before still arrives, but for what is held. */
@@ -252,7 +252,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   message(data: string | Uint8Array): void {
     if (this.isClosed) return;
     this.heardAtMs = this.#deps.clock.monotonicMs();
-    if (data === 'ping') this.sendNow([PONG]); // at once: who hears none takes the connection for dead
+    if (data === 'ping') this.sendNow([{ data: 'pong', droppable: false }]); // at once: who hears none takes the connection for dead
     this.#deps.intake.take(this, data, this.heardAtMs);
   }
 
@@ -366,8 +366,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     try {
       if (this.#unanswered?.isFull === true) throw new AppError('ROOM_OVERLOADED');
       const commands = commandsOf(data, { kind: this.#kind, from: this.id });
-      // The frame itself has been counted.
-      return commands.length > 1 && !this.#isWithinRate(commands.length - 1) ? [] : commands;
+      return commands.length > 1 && !this.#isWithinRate(commands.length - 1) ? [] : commands; // the frame itself has been counted
     } catch (error) {
       this.refuse(this.#asRefusal(error));
       return [];

@@ -2,6 +2,8 @@
  * This worker's sockets. Frames become commands to rooms, here or on other workers; deliveries find the sessions that are here, and those
  * that are not go to `elsewhere`.
  */
+
+import { pause } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import { asSessionId, type RoomId, type SessionId, type WorkerAddress } from '../base/ids.ts';
 import { Rounds } from '../base/rounds.ts';
@@ -15,6 +17,7 @@ import type { ConnectionBook } from './connection-book.ts';
 import type { ConnectionDeps } from './connection-deps.ts';
 import { Deliveries } from './deliveries.ts';
 import type { Hearer, Recipient } from './recipient.ts';
+import { DOWN_MS_MAX } from './rejoin.ts';
 import type { SessionSink } from './remote-sessions.ts';
 import { targetOf } from './socket-target.ts';
 
@@ -99,7 +102,8 @@ export class Gateway implements SessionSink, ConnectionBook {
   /** What this worker sent to that one, or had from it, may be lost: sessions whose rooms are there join anew. */
   workerDown(address: WorkerAddress): void {
     this.#deliveries.finish();
-    for (const connection of [...this.#connections.values()]) if (connection.at === address) connection.rejoin();
+    for (const connection of [...this.#connections.values()])
+      if (connection.at === address) connection.rejoin(this.#deps.chance() * DOWN_MS_MAX);
   }
 
   /** Does it for the sessions that are here; returns the others. */
@@ -151,7 +155,7 @@ export class Gateway implements SessionSink, ConnectionBook {
     const leaving = [...this.#connections.values()];
     const waves = Math.ceil(leaving.length / DRAIN_WAVE);
     for (let wave = 0; wave < waves; wave += 1) {
-      if (wave > 0) await new Promise<void>((resolve) => this.#deps.clock.after(spreadMs / waves, resolve));
+      if (wave > 0) await pause(this.#deps.clock, spreadMs / waves);
       for (const connection of leaving.slice(wave * DRAIN_WAVE, (wave + 1) * DRAIN_WAVE))
         this.#afterAllOwed(connection, (one) => one.refuse(new AppError('SERVER_STOPPING')));
     }

@@ -15,6 +15,9 @@ export const REJOIN_AFTER: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** Over this time the sessions of a room whose accesses changed join anew: a thousand in one turn would hold up all others. */
 export const ANEW_MS_MAX = 2_000;
 
+/** The same for sessions whose rooms were on a worker that fell out of touch: if it is still there, its link carries what they are all sent. */
+export const DOWN_MS_MAX = 500;
+
 /** From a new snapshot to what its reader sends again: a round trip, and the snapshot's own time on the wire. */
 export const RESEND_MS_MAX = 10_000;
 

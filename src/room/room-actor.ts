@@ -274,7 +274,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
         case 'journal':
           break;
         case 'send':
-          this.#send(effect, decision, version);
+          this.#send(effect, decision, effect.upTo ?? version);
           break;
         case 'close':
           this.#when(effect.when, version, { release: () => this.#partings.close(effect.session, effect.code, effect.facts) });

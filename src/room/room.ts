@@ -51,7 +51,7 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
     id,
     version: 0,
     decision: 0,
-    numbers: { next: numbers.from, reservedTo: numbers.to, claimedTo: numbers.to },
+    numbers: { next: numbers.from, reservedTo: numbers.to, claimedTo: numbers.to, reservedAt: 0 },
     sessions: new Map(),
     headcount: { sdk: 0, yjs: 0, rest: 0 },
     storage: emptyStorage(),

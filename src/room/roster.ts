@@ -54,6 +54,7 @@ export function takeNumber(room: RoomState, effects: Effect[]): number {
   if (numbers.next >= numbers.reservedTo) {
     numbers.reservedTo = numbers.next + NUMBERS_PER_RESERVATION;
     room.version += 1;
+    numbers.reservedAt = room.version;
     effects.push({ type: 'journal', record: { kind: 'numbers', upTo: numbers.reservedTo } });
   }
   const number = numbers.next;

@@ -39,7 +39,7 @@ function roomStateFor(room: RoomState, session: Session): Effect {
     type: 'send',
     to: { only: session.id },
     // A number beyond the claim's block might be handed out again after a crash, unless its reservation is written down first.
-    when: session.actor >= room.numbers.claimedTo ? 'durable' : 'now',
+    ...(session.actor >= room.numbers.claimedTo ? { when: 'durable', upTo: room.numbers.reservedAt } : { when: 'now' }),
     message: {
       type: 'room.state',
       actor: session.actor,
@@ -82,8 +82,11 @@ export function decidePermit(room: RoomState, { sessionId, permissions }: Permit
   const facts = lackOf({ kind: session.kind, permissions });
   if (facts !== null) return [{ type: 'close', session: sessionId, code: 'UNAUTHORIZED_ROOM_ACCESS', facts, when: 'now' }];
   const follows = allows(permissions, 'storage', 'read') ? {} : { storageAt: null, ydocs: new SmallSet<string>() };
-  room.sessions.set(sessionId, { ...session, permissions, ...follows });
-  return [];
+  const permitted = { ...session, permissions, ...follows };
+  room.sessions.set(sessionId, permitted);
+  // What it typed while it might not is with it alone, and all that it types from now on follows on that.
+  const isWriter = !allows(session.permissions, 'storage', 'write') && allows(permissions, 'storage', 'write');
+  return isWriter && session.kind === 'yjs' ? askForYdoc(room, permitted) : [];
 }
 
 /** What is missing for being in the room at all, as facts of the refusal; a Yjs client comes for the document alone. */

@@ -63,6 +63,8 @@ export interface ActorNumbers {
   reservedTo: number;
   /** What the claim reserved durably; beyond it a number is told only after its reservation is in the journal. */
   readonly claimedTo: number;
+  /** The version with which the last of them were reserved; 0 for those of the claim. */
+  reservedAt: number;
 }
 
 export interface RoomState {
@@ -246,7 +248,14 @@ export type Audience =
 export type When = 'now' | 'durable';
 
 export type Effect =
-  | { readonly type: 'send'; readonly to: Audience; readonly message: ServerMessage; readonly when: When }
+  | {
+      readonly type: 'send';
+      readonly to: Audience;
+      readonly message: ServerMessage;
+      readonly when: When;
+      /** The version that is to be durable, where that is not the one of the decision. */
+      readonly upTo?: number;
+    }
   | { readonly type: 'journal'; readonly record: JournalRecord }
   | {
       readonly type: 'close';

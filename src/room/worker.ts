@@ -3,7 +3,7 @@
  * so that the same worker runs in production and, many at a time, in the simulation.
  */
 import { Background, twentieth } from '../base/background.ts';
-import { chanceFrom } from '../base/clock.ts';
+import { chanceFrom, pause } from '../base/clock.ts';
 import { asRoomId, type Incarnation, type RoomId, type WorkerAddress } from '../base/ids.ts';
 import { type Metrics, noMetrics } from '../base/metrics.ts';
 import { OnePerTurn } from '../base/one-per-turn.ts';
@@ -363,7 +363,7 @@ export class Worker {
         () => false,
       );
       if (isDone) return;
-      await new Promise<void>((resolve) => clock.after(CLOSE_AGAIN_MS, resolve));
+      await pause(clock, CLOSE_AGAIN_MS);
     }
   }
 

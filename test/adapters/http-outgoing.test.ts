@@ -184,6 +184,14 @@ describe('sending', () => {
     await new Promise<void>((resolve) => garbage.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void garbage.close());
     expect(await problem(`http://127.0.0.1:${(garbage.address() as AddressInfo).port}/`)).toMatch(/^HPE_/);
+    const switching = createTcpServer((socket) =>
+      socket.once('data', () =>
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'),
+      ),
+    );
+    await new Promise<void>((resolve) => switching.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void switching.close());
+    expect(await problem(`http://127.0.0.1:${(switching.address() as AddressInfo).port}/`)).toBe('closed without an answer');
     expect(await problem(`https://127.0.0.1:${gone}/`)).toMatch(/SSL|EPROTO/);
     expect(
       await problem('http://hooks.test/', {

@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { Awareness, applyAwarenessUpdate, encodeAwarenessUpdate } from 'y-protocols/awareness';
+import * as Y from 'yjs';
 import type { ServerMessage } from '../../src/protocol/server-messages.ts';
 import { type AwarenessState, decodeAwareness, encodeAwareness } from '../../src/protocol/yjs-frames.ts';
 import type { Effect, RoomState } from '../../src/room/shapes.ts';
@@ -32,6 +34,39 @@ test("[AW1] a Yjs client's awareness reaches Yjs clients as it is, and SDK clien
     data: { __yjs_clientid: 77, __yjs: { user: { name: 'A' } } },
     targetActor: -1,
   });
+});
+
+test('[AW14] a Yjs client that comes back at the clock at which it left is seen at once by those who heard that it left', () => {
+  const [ann, bob] = [new Awareness(new Y.Doc()), new Awareness(new Y.Doc())];
+  onTestFinished(() => {
+    for (const one of [ann, bob]) one.destroy();
+  });
+  ann.setLocalState({ name: 'Ann' });
+  const ofAnn = () => encodeAwarenessUpdate(ann, [ann.clientID]);
+  const room = aRoom(yjs('ann'), yjs('bob'));
+  const hear = (effects: readonly Effect[], who: Awareness, as: string): void => {
+    for (const effect of effects) {
+      if (effect.type !== 'send' || effect.message.type !== 'awareness') continue;
+      const { to, message } = effect;
+      const isHeard = 'only' in to ? to.only === as : 'allBut' in to && to.allBut !== as;
+      if (isHeard) applyAwarenessUpdate(who, message.update ?? encodeAwareness(message.states), 'room');
+    }
+  };
+  const says = (from: string) => say(room, { type: 'awareness.change', from: id(from), update: ofAnn() }, 0);
+  const isSeen = () => bob.getStates().has(ann.clientID);
+  hear(says('ann'), bob, 'bob');
+  expect(isSeen()).toBe(true);
+  hear(say(room, { type: 'session.leave', sessionId: id('ann') }), bob, 'bob');
+  expect(isSeen()).toBe(false);
+  join(room, yjs('ann again'));
+  const back = says('ann again');
+  let renewals = 0;
+  ann.on('update', () => (renewals += 1)); // y-websocket sends its state then
+  hear(back, bob, 'bob');
+  hear(back, ann, 'ann again');
+  expect(renewals).toBe(1);
+  hear(says('ann again'), bob, 'bob');
+  expect(isSeen()).toBe(true);
 });
 
 test("[AW2] the SDK provider's presence reaches Yjs clients as awareness, with rising clocks; other presence does not", () => {

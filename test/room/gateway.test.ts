@@ -258,6 +258,20 @@ test('[GW5] accesses that change while a client is let in by the old ones are lo
   expect(asked).toMatchObject([{ command: { type: 'session.join', newcomer: { permissions: READER } } }]);
 });
 
+test('[GW13] accesses that change while it joins are told to the room once it is in: who was told meanwhile may not be who took it in', async () => {
+  const { open, doors, asked, told, gateway } = aGateway();
+  open('/yjs/room', 'token=t');
+  doors[0]!.admit();
+  await settled();
+  gateway.reconsider(asRoomId('room'));
+  doors[1]!.admit({ permissions: READER });
+  await settled();
+  told.length = 0;
+  asked[0]!.answer({ actor: 1 });
+  await settled();
+  expect(told).toEqual([{ type: 'session.permit', sessionId: 'w-1', permissions: READER }]);
+});
+
 test('[GW6] of two looks at the accesses, the later one counts, whichever answers first', async () => {
   const { enter, doors, told, gateway } = aGateway();
   await enter('/yjs/room', 'token=t');

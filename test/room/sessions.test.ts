@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { NO_PERMISSIONS } from '../../src/protocol/permissions.ts';
-import { aRoom, id, join, LIMITS, messages, newcomer, say } from '../support/a-room.ts';
+import { FULL_ACCESS, NO_PERMISSIONS } from '../../src/protocol/permissions.ts';
+import { aRoom, id, join, LIMITS, messages, newcomer, READER, say } from '../support/a-room.ts';
 
 test('[SE1] a newcomer learns its actor and who is there; the others learn of it, and nobody waits for the journal', () => {
   const room = aRoom('ann');
@@ -41,7 +41,8 @@ test('[SE4] numbers beyond the block of the claim are written down first, and to
   expect(effects[0]).toEqual({ type: 'journal', record: { kind: 'numbers', upTo: 2_001 } });
   expect(effects[1]).toMatchObject({ when: 'durable', message: { type: 'room.state', actor: 1_001 } });
   expect(room.version).toBe(1);
-  expect(join(room, newcomer('second beyond'))[0]).toMatchObject({ when: 'durable', message: { actor: 1_002 } });
+  room.version += 1; // of something else, which it need not wait for
+  expect(join(room, newcomer('second beyond'))[0]).toMatchObject({ when: 'durable', upTo: 1, message: { actor: 1_002 } });
 });
 
 test('[SE5] a full room refuses one more, and takes it when somebody has left', () => {
@@ -76,6 +77,18 @@ test('[SE8] lost access closes a live session; changed access acts from the next
   expect(permit(NO_PERMISSIONS)).toEqual([
     { type: 'close', session: 'ann', code: 'UNAUTHORIZED_ROOM_ACCESS', facts: {}, when: 'now' },
   ]);
+});
+
+test('[SE12] a Yjs client that may write from now on is asked for what it has: what it typed while it might not is with it alone', () => {
+  const room = aRoom(newcomer('ann', { kind: 'yjs', permissions: READER }), newcomer('bob', { permissions: READER }));
+  const permit = (name: string, permissions: typeof NO_PERMISSIONS) =>
+    say(room, { type: 'session.permit', sessionId: id(name), permissions }).map(
+      (effect) => effect.type === 'send' && effect.message.type,
+    );
+  expect(permit('ann', FULL_ACCESS)).toEqual(['ydoc.question']);
+  expect(permit('ann', FULL_ACCESS)).toEqual([]);
+  expect(permit('ann', READER)).toEqual([]);
+  expect(permit('bob', FULL_ACCESS)).toEqual([]); // it joins anew
 });
 
 test('[SE11] who may not read documents asks for them without an answer, follows none, and stays', () => {

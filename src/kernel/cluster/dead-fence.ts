@@ -2,7 +2,7 @@
  * The fast path after the death of a worker process: who saw it end fences its leases at once, so that its actors may be claimed without
  * waiting for them to run out (reliability 2.a).
  */
-import { type Clock, chanceFrom, type Random } from '../../base/clock.ts';
+import { type Clock, chanceFrom, pause, type Random } from '../../base/clock.ts';
 import type { Incarnation } from '../../base/ids.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Sql } from '../persistence/sql.ts';
@@ -37,6 +37,6 @@ export async function fenceAtOnce(incarnation: Incarnation, { db, clock, random,
       }
     }
     const delayMs = waitMs * chanceFrom(random);
-    await new Promise<void>((resolve) => clock.after(delayMs, resolve));
+    await pause(clock, delayMs);
   }
 }

@@ -5,7 +5,7 @@
  * the owner, or a connection that fails, and the search goes on until the deadline. What may have had its effect is sent again only when
  * it can be: `isRepeatable` says so.
  */
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, pause } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import { asWorkerAddress, type WorkerAddress } from '../../base/ids.ts';
 import type { ActorHost } from '../actor/actor-host.ts';
@@ -254,7 +254,7 @@ export class Router<Command> {
   }
 
   #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => this.#deps.clock.after(ms, resolve));
+    return pause(this.#deps.clock, ms);
   }
 }
 

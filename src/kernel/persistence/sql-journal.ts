@@ -5,7 +5,7 @@
  * second: p50 0.6 ms, against 3.4 ms with a window of 5 ms). Only for rooms that the last one answered does it wait, a moment. It knows no actors,
  * only their streams and epochs (reliability 2.b, 2.c).
  */
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, pause } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import { type Metrics, noMetrics } from '../../base/metrics.ts';
 import type { Log } from '../../base/observe.ts';
@@ -279,7 +279,7 @@ export class SqlJournal implements Journal {
 
   #pause(): Promise<void> {
     this.#retryMs = Math.min(RETRY_MS_MAX, Math.max(RETRY_FIRST_MS, this.#retryMs * 2));
-    return new Promise((resolve) => this.#deps.clock.after(this.#retryMs, resolve));
+    return pause(this.#deps.clock, this.#retryMs);
   }
 }
 

@@ -5,7 +5,7 @@
  * relay. What it does elsewhere may happen again. When a consumer fails, the events that went with that one are relayed again one by one; the one
  * at fault waits longer and longer but is never dropped, and others pass it.
  */
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, pause } from '../../base/clock.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Outbox, OutboxConsumer, OutboxEvent } from './outbox.ts';
 import { named, type Query, type Sql, sql } from './sql.ts';
@@ -77,7 +77,7 @@ export class SqlOutbox implements Outbox {
   /** Relays until nothing is due. Never rejects: the next poll tries again. */
   async #relayAll(): Promise<void> {
     for (let seen = -1; seen !== this.#nudges; ) {
-      if (seen >= 0) await new Promise<void>((resolve) => this.#deps.clock.after(BETWEEN_PASSES_MS, resolve));
+      if (seen >= 0) await pause(this.#deps.clock, BETWEEN_PASSES_MS);
       seen = this.#nudges;
       while ((await this.#relaySome()) && !this.#isClosed);
     }
