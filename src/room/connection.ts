@@ -102,6 +102,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     const phase = this.#phase;
     if (phase.name !== 'entered') return; // the join under way looks at the flag
     this.#unanswered?.end(); // an answer that is held would do now what it was held for
+    this.at = null; // a worker that is found to be down once more costs no second session
     this.#phase = { ...phase, name: 'rejoining' };
     for (const frame of this.#deps.intake.takeBack(this)) this.#hear(frame); // it came before, and is not for the next session
     if (!this.isClosed) void this.#rejoin(phase, afterMs);

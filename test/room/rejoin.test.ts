@@ -168,6 +168,10 @@ describe('a session whose room is lost', () => {
     clock.advance(500);
     await settled();
     expect(joins).toHaveLength(3);
+    gateway.workerDown(asWorkerAddress('b:1')); // it was asked once more, and found to be down
+    joins[2]!.answer();
+    await settled();
+    expect(joins).toHaveLength(3);
   });
 
   const op = (number: number) => ({ type: 5, id: '1:1', opId: `1:${number}` });
