@@ -77,9 +77,9 @@ export function fitting<Item extends { readonly answerBytes: number }>(found: re
 }
 
 /**
- * From when a client is to ask for changes next. When not all that had changed went into the answer, that is where it ended: the first that were
- * left out come then, for what is asked is always a little more.
+ * From when a client is to ask for changes next. When not all that had changed went into the answer, it is asked from the first that was left
+ * out, `leftOutMs`: what is asked is always a little more.
  */
-export function nextSinceMs(requestedAtMs: number, lastLeftOutMs: number | null): number {
-  return lastLeftOutMs === null ? requestedAtMs : lastLeftOutMs + OVERLAP_MS;
+export function nextSinceMs(requestedAtMs: number, leftOutMs: number | null): number {
+  return leftOutMs === null ? requestedAtMs : leftOutMs + OVERLAP_MS;
 }

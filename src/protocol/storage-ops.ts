@@ -84,7 +84,9 @@ const CreateList = createOp(OP.CREATE_LIST, {});
 const CreateMap = createOp(OP.CREATE_MAP, {});
 const CreateObject = createOp(OP.CREATE_OBJECT, { data: AnyObject });
 const CreateRegister = createOp(OP.CREATE_REGISTER, { data: AnyJson });
-const CreateText = createOp(OP.CREATE_TEXT, { data: LiveTextData, version: Count });
+/** More edits than a text ever has; from one near the end of safe integers the next could not count on. */
+const TextVersion = Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 });
+const CreateText = createOp(OP.CREATE_TEXT, { data: LiveTextData, version: TextVersion });
 const CreateFile = createOp(OP.CREATE_FILE, { data: FileData });
 const SetParentKey = op(OP.SET_PARENT_KEY, { id: AnyId, parentKey: Type.String() });
 const UpdateObject = op(OP.UPDATE_OBJECT, { id: AnyId, data: AnyObject });

@@ -17,7 +17,7 @@ export function applySetParentKey(storage: Storage, op: SetParentKeyOp, surplus:
   const node = storage.nodes.get(op.id);
   if (node?.parent?.type !== CRDT.LIST) return { is: 'ignored' };
   if (asPos(op.parentKey) === node.key) return { is: 'applied', op: withKey(op, node.key) };
-  const key = placeIn(node.parent, op, surplus);
+  const key = placeIn(node.parent, { parentKey: op.parentKey }, surplus); // whatever else stands in the op: a move is no set
   if (typeof key !== 'string') return key;
   moveNode(storage, node, key);
   return { is: 'applied', op: withKey(op, key) };

@@ -13,7 +13,11 @@ export function applyCreate(storage: Storage, op: CreateOp, surplus: Surplus | n
   const parent = storage.nodes.get(op.parentId);
   if (parent === undefined || !isParent(parent)) return { is: 'ignored' };
   if (parent.depth >= NODE_DEPTH_MAX)
-    return { is: 'rejected', reason: `Storage may not be nested deeper than ${NODE_DEPTH_MAX}` };
+    return {
+      is: 'rejected',
+      reason: `Storage may not be nested deeper than ${NODE_DEPTH_MAX}`,
+      takeBack: { replies: [op], needsState: true }, // its sender keeps the key locked until it comes back
+    };
 
   const revives = storage.deletedIds.has(op.id);
   const key = parent.type === CRDT.LIST ? placeIn(parent, op, surplus) : op.parentKey;
@@ -35,8 +39,13 @@ function acknowledgeAgain(node: StorageNode, op: CreateOp, surplus: Surplus | nu
     if (refusal !== null) return refusal;
     addSurplus(surplus, beyond);
   }
+  return { is: 'known', op: echoOfKnown(node, op) };
+}
+
+/** A create as its sender hears of it once more: where the node is now, and without what it asked to be deleted. */
+export function echoOfKnown(node: StorageNode & { readonly key: string }, op: CreateOp): Op {
   const { intent, deletedId, ...echo } = withKey(op, node.key);
-  return { is: 'known', op: (node.type === CRDT.TEXT ? { ...echo, data: node.data, version: node.version } : echo) as Op };
+  return (node.type === CRDT.TEXT ? { ...echo, data: node.data, version: node.version } : echo) as Op;
 }
 
 /** How much more its sender is told than it said; most who create a text again say all of it. */

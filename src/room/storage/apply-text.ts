@@ -78,11 +78,13 @@ function applyMoved(
   if (isStyled(data, { before, operations }) && !work.takeRuns(data.length * RUNS_PER_MEASURE)) return rejected(TOO_MUCH);
   if (isTooLong(data, { before, operations }))
     return rejected(`A text may not be longer than ${VALUE_CHARACTERS_MAX} characters, with the attributes of its runs`);
-  const applied: UpdateTextOp = { ...op, version: text.version + 1, ops: [...operations] };
+  const { type, id, opId, baseVersion } = op; // by name: what else a client writes into an op is none of ours
+  const said = { type, id, baseVersion, version: text.version + 1, ops: [...operations] };
+  const applied: UpdateTextOp = opId === undefined ? said : { ...said, opId };
   const journal: JournaledUpdate = jsonEquals(op.ops, applied.ops) ? applied : { ...applied, sent: op.ops };
   storage.departures.edits += 1;
   const { edits: edit } = storage.departures;
-  updateText(storage, text, { opId: op.opId, baseVersion: op.baseVersion, operations, sent: journal.sent, data, edit });
+  updateText(storage, text, { opId, baseVersion, operations, sent: journal.sent, data, edit });
   return { is: 'applied', op: applied, journal };
 }
 

@@ -37,6 +37,13 @@ describe('UPDATE_TEXT', () => {
     expect([textIn(storage), versionIn(storage)]).toEqual([[['aXbc']], 8]);
   });
 
+  test('[LT5] what else a client writes into an edit is none of ours', () => {
+    const storage = aText();
+    const op = updateText('2:0', '1:0', 0, [insert(1, 'X')]);
+    const { journal } = send(storage, Object.assign({ sent: 5, foreign: true }, op));
+    expect(journal).toEqual([{ ...op, version: 1 }]);
+  });
+
   test('[LT5] a version that a client states itself does not count', () => {
     const op = { ...updateText('2:0', '1:0', 0, [insert(0, 'X')]), version: 99 } as Op;
     expect(send(aText(), op).replies).toMatchObject([{ version: 1 }]);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { OP, type Op } from '../../../src/protocol/storage-ops.ts';
+import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { emptyStorage, isEmptyStorage } from '../../../src/room/storage/tree.ts';
 import { compactNodes, toJson } from '../../support/storage-documents.ts';
@@ -359,11 +360,18 @@ describe('bounds', () => {
       createObject(`1:${level}`, `1:${level}`, level === 0 ? 'root' : `1:${level - 1}`, 'k'),
     );
 
+  test('[ST11] a move is no set, whatever else stands in it: the room can be read again', () => {
+    const storage = furnished();
+    send(storage, { ...moveItem('2:0', '1:4', '!'), intent: 'set' } as Op);
+    expect(toJson(storage)).toMatchObject({ list: ['a', 'b', 'c'] });
+    expect(toJson(loadStorage(dumpStorage(storage)))).toEqual(toJson(storage));
+  });
+
   test('[ST15] nodes nest so deep and no deeper; the sender learns why, and gets a snapshot', () => {
     const storage = storageOf(...chain(NODE_DEPTH_MAX));
     const tooDeep = createObject('2:0', '2:0', `1:${NODE_DEPTH_MAX - 1}`, 'k');
     expect(send(storage, tooDeep, createObject('2:1', '2:1', '2:0', 'k'))).toEqual({
-      replies: [seen('2:1')],
+      replies: [tooDeep, seen('2:1')], // the first as if applied: its sender keeps the key locked until then
       forwards: [],
       journal: [],
       rejected: [{ opIds: ['2:0'], reason: 'Storage may not be nested deeper than 1000' }],

@@ -41,6 +41,8 @@ describe('text', () => {
       ['b', { bold: true, i: 1 }],
     ]);
     expect(edit(data, { type: 'format', index: 0, length: 2, attributes: { bold: null, i: null } })).toEqual([['ab']]);
+    const nulled: LiveTextData = [['a', { n: null }]]; // as it was inserted: clients keep it
+    expect(edit(nulled, { type: 'format', index: 0, length: 1, attributes: { b: true } })).toEqual([['a', { n: null, b: true }]]);
   });
 
   test('[LT3] operations are clipped to the text, and say so', () => {

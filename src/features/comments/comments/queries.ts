@@ -58,7 +58,8 @@ export async function createThread(
        where pk = ${room.pk} and not exists (select 1 from deleted_threads d where d.room_pk = rooms.pk and d.id = ${id})
       on conflict (room_pk, id) do nothing
       returning pk`);
-    if (made === undefined) return findMade(tx, { roomPk: room.pk, id, userId: comment.userId });
+    if (made === undefined) return findMade(tx, { roomPk: room.pk, id, visibility, userId: comment.userId });
+    await mustBeNew(tx, { roomPk: room.pk, id }); // the insert may have waited for a deletion that was under way when it began
     const [thread] = await tx.query(sql<ThreadRow>`
       select ${THREAD_COLUMNS} from threads t where t.pk = ${made.pk}`);
     const tell = teller({ tx, outbox, room, thread: thread!, nowMs });
@@ -68,11 +69,26 @@ export async function createThread(
   });
 }
 
-async function findMade(tx: Sql, { roomPk, id, userId }: { roomPk: number; id: string; userId: string }): Promise<number> {
+/** Of another visibility than is asked for it is none: who may make public threads need not be one who may read private ones. */
+async function findMade(
+  tx: Sql,
+  { roomPk, id, userId, visibility }: ThreadPlace & { readonly userId: string; readonly visibility: Visibility },
+): Promise<number> {
   const [known] = await tx.query(sql<{ pk: number }>`
-    select pk from threads where room_pk = ${roomPk} and id = ${id} and created_by = ${userId}`);
+    select pk from threads
+     where room_pk = ${roomPk} and id = ${id} and created_by = ${userId} and visibility = ${visibility}`);
   if (known === undefined) throw new AppError('RESOURCE_ALREADY_EXISTS', { kind: 'thread', id });
   return known.pk;
+}
+
+interface ThreadPlace {
+  readonly roomPk: number;
+  readonly id: string;
+}
+
+async function mustBeNew(tx: Sql, { roomPk, id }: ThreadPlace): Promise<void> {
+  const deleted = await tx.query(sql`select 1 from deleted_threads where room_pk = ${roomPk} and id = ${id}`);
+  if (deleted.length > 0) throw new AppError('RESOURCE_ALREADY_EXISTS', { kind: 'thread', id });
 }
 
 /**

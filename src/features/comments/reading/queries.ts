@@ -1,7 +1,7 @@
 /** What clients read of threads: what has changed, what is gone, what a text is found in, and which rooms a user's threads are in. */
 import { isoFromMs } from '../../../base/clock.ts';
 import type { RoomId } from '../../../base/ids.ts';
-import { joinSql, type Sql, sql } from '../../../kernel/persistence/sql.ts';
+import { joinSql, type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import type { RoomAccesses } from '../../../protocol/permissions.ts';
 import type { Person } from '../../../protocol/person.ts';
 import { conditionOf, type SubscriptionDefault } from '../filters/queries.ts';
@@ -44,13 +44,19 @@ export interface DeletedThread {
 /** More than this is not told at once; a client that asks for one of them hears then that it is gone. */
 const DELETED_MAX = 5_000;
 
+/** Whether a deleted thread was among those of a user: by a subscription of its own, or because the user hears of all in its room. */
+function wasOf(userId: string | null): Query {
+  return sql`(${userId} = any(t.user_ids)
+              or t.room_pk in (select room_pk from room_subscription_settings where user_id = ${userId} and threads = 'all'))`;
+}
+
 /** Threads that were deleted since, the latest first. */
 export async function listDeleted(db: Sql, { roomPks, userId, which, sinceMs }: ChangesAsked): Promise<DeletedThread[]> {
   return db.query(sql<DeletedThread>`
     select 'deletedThread' as type, t.id, r.id as "roomId", t.deleted_at::timestamptz(3) as "deletedAt"
       from deleted_threads t join rooms r on r.pk = t.room_pk
      where ${visibleIn(roomPks)} and t.deleted_at >= ${isoFromMs(sinceMs)}::timestamptz
-       and ${which === 'all' ? sql`true` : sql`${userId} = any(t.user_ids)`}
+       and ${which === 'all' ? sql`true` : wasOf(userId)}
      order by t.deleted_at desc
      limit ${DELETED_MAX}`);
 }

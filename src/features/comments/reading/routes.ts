@@ -237,7 +237,7 @@ async function changesOf({ rooms, userId, which, sinceMs }: Asked & { sinceMs: n
   const asked = { roomPks, userId, which, sinceMs };
   const changed = await listChanged(db, asked);
   const told = fitting(changed, ANSWER_LIMITS.changedMax);
-  const last = changed.length > told.length ? Date.parse(told.at(-1)!.changedAt) : null;
+  const leftOut = changed[told.length];
   const pks = told.map(({ pk }) => pk);
   const threads = (await findThreadsByPk(db, pks)).map(threadForClients);
   const inboxNotifications = userId === null ? [] : await inbox.of(db, { userId, threadPks: pks });
@@ -252,7 +252,7 @@ async function changesOf({ rooms, userId, which, sinceMs }: Asked & { sinceMs: n
     deletedThreads: await listDeleted(db, asked),
     deletedSubscriptions: deleted,
     meta: {
-      requestedAt: isoFromMs(nextSinceMs(requestedAtMs, last)),
+      requestedAt: isoFromMs(nextSinceMs(requestedAtMs, leftOut === undefined ? null : Date.parse(leftOut.changedAt))),
       permissionHints: hintsFor(which === 'all' ? rooms : roomsIn(rooms, threads)),
     },
   };

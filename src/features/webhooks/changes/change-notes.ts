@@ -35,6 +35,8 @@ const NOTES_WAITING_MAX = 100_000;
 const DUE_AT_ONCE = 200;
 /** A change at the very end of a window is noted, though it may be told without. */
 const EARLY_MS = 50;
+/** By then a window that has ended is told: with the time of the last change, which stands here alone. */
+const UNTOLD_MS = 10_000;
 
 export class ChangeNotes {
   readonly #deps: ChangeNotesDeps;
@@ -79,7 +81,8 @@ export class ChangeNotes {
   /** Forgets what is known of rooms in which nothing has changed lately. */
   prune(): void {
     const nowMs = this.#deps.clock.monotonicMs();
-    for (const [key, note] of this.#notes) if (!note.isWaiting && note.coveredUntilMs <= nowMs) this.#notes.delete(key);
+    for (const [key, note] of this.#notes)
+      if (!note.isWaiting && note.coveredUntilMs + UNTOLD_MS <= nowMs) this.#notes.delete(key);
   }
 
   /** Tells what is due, also what others noted and do not tell. */

@@ -20,16 +20,18 @@ export interface NewDelivery {
 export async function enqueue(tx: Sql, messages: readonly NewDelivery[]): Promise<number> {
   if (messages.length === 0) return 0;
   const query = sql`
+    with hooks as materialized (  -- counted once, however many messages there are
+      select pk, subscribed_events, ${WAITING_MAX} <= (select count(*) from (select from webhook_deliveries d
+               where d.webhook_pk = webhooks.pk and d.due_at is not null limit ${WAITING_MAX}) waiting) as is_full
+        from webhooks where not disabled
+    )
     insert into webhook_deliveries (webhook_pk, id, body, due_at, failed_at, problem)
     select w.pk, 'msg_' || replace(gen_random_uuid()::text, '-', ''), m.body,
            case when w.is_full then null else clock_timestamp() end, case when w.is_full then clock_timestamp() end,
            case when w.is_full then 'too many messages were waiting' end
       from jsonb_to_recordset(${JSON.stringify(messages.map((message, n) => ({ n, ...message })))}::jsonb)
              as m (n integer, type text, body text, "webhookPk" bigint)
-      join lateral (
-        select pk, ${WAITING_MAX} <= (select count(*) from (select from webhook_deliveries d
-                 where d.webhook_pk = webhooks.pk and d.due_at is not null limit ${WAITING_MAX}) waiting) as is_full
-          from webhooks where not disabled and m.type = any(subscribed_events) and (m."webhookPk" is null or pk = m."webhookPk")) w on true
+      join hooks w on m.type = any(w.subscribed_events) and (m."webhookPk" is null or w.pk = m."webhookPk")
      order by m.n`;
   return tx.change(named('deliveries enqueued', query));
 }
