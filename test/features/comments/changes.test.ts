@@ -87,6 +87,23 @@ describe('threads', () => {
     await expect(threads.create('th')).rejects.toMatchObject({ code: 'RESOURCE_ALREADY_EXISTS' });
   });
 
+  test('[CM21] nor is one of another visibility the same: who may make public threads need not be one who may read private ones', async () => {
+    await threads.create('th', { visibility: 'private' });
+    await expect(threads.create('th', { visibility: 'public' })).rejects.toMatchObject({ code: 'RESOURCE_ALREADY_EXISTS' });
+  });
+
+  test('[CM21] one that is deleted while it is made again stays deleted', async () => {
+    await threads.create('th');
+    let again: Promise<unknown> = Promise.resolve();
+    await threads.change('th', async (change) => {
+      await deleteThread(change);
+      again = expect(threads.create('th')).rejects.toMatchObject({ code: 'RESOURCE_ALREADY_EXISTS' });
+      await new Promise((resolve) => setTimeout(resolve, 200)); // it waits for the end of this
+    });
+    await again;
+    expect(await db.query(sql`select 1 from threads where room_pk = ${threads.roomPk}`)).toEqual([]);
+  });
+
   test('[CM22] updatedAt rises with every change, whatever time is given with it', async () => {
     const pk = await threads.create('th');
     let before = (await threads.read(pk)).updatedAt;
