@@ -43,8 +43,7 @@ export async function addTextMention(
   { roomPk, organizationId, mentionId, createdBy, mention, nowIso }: NewTextMention,
   users: readonly { readonly id: string; readonly userId: string }[],
 ): Promise<{ readonly id: string; readonly userId: string }[]> {
-  const { kind, id } = mention; // not whom it names of a group: that would be in the row of each
-  const details = JSON.stringify({ createdBy, mention: { kind, id } });
+  const details = JSON.stringify({ createdBy, mention });
   return tx.query(sql<{ id: string; userId: string }>`
     insert into inbox_notifications (id, user_id, organization_id, kind, room_pk, subject_id, details, notified_at)
     select one.id, one."userId", ${organizationId}, 'textMention', ${roomPk}::bigint, ${mentionId}, ${details}::jsonb, ${nowIso}::timestamptz
