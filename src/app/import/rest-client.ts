@@ -1,5 +1,5 @@
 /** REST with a secret key, for copying: patient with servers that are busy or away, but not for ever. */
-import { type Clock, systemClock } from '../../base/clock.ts';
+import { type Clock, pause, systemClock } from '../../base/clock.ts';
 
 export interface RestClient {
   /** @throws RestFailure */
@@ -78,10 +78,6 @@ function pauseMs(attempt: number, retryAfter: string | null): number {
   const asked = Number(retryAfter) * 1_000;
   const own = PAUSE_FIRST_MS * 2 ** (attempt - 1);
   return Math.min(PAUSE_MS_MAX, Math.max(own, Number.isFinite(asked) ? asked : 0));
-}
-
-function pause(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(ms, resolve));
 }
 
 function reasonOf(error: Error): string {

@@ -7,7 +7,7 @@
  * them the two would go round for ever.
  */
 import { CRDT, OP, type Op } from '../../protocol/storage-ops.ts';
-import { echoOfKnown } from '../storage/apply-create.ts';
+import { echoOfKnown, isMadeBy } from '../storage/apply-create.ts';
 import type { ObjectNode } from '../storage/nodes.ts';
 import type { Slot, Storage } from '../storage/tree.ts';
 import { opThatSays } from '../storage/verdict.ts';
@@ -35,7 +35,7 @@ export function takeBackReplies(
 /** Of an edit of a text nothing is left; the client then takes the text from its snapshot (protocol 6.3). A create that is known stands where it is. */
 function echoOf(storage: Storage, op: Op): Op {
   const known = 'parentId' in op ? storage.nodes.get(op.id) : undefined;
-  if ('parentId' in op && known?.parent?.id === op.parentId) return echoOfKnown(known, op);
+  if ('parentId' in op && known !== undefined && isMadeBy(known, op)) return echoOfKnown(known, op);
   const text = op.type === OP.UPDATE_TEXT ? storage.nodes.get(op.id) : undefined;
   if (op.type !== OP.UPDATE_TEXT || text?.type !== CRDT.TEXT) return op;
   return { ...op, baseVersion: text.version, version: text.version, ops: [] };

@@ -32,7 +32,7 @@ export function applyCreate(storage: Storage, op: CreateOp, surplus: Surplus | n
 
 /** A resent op: its sender learns where the node is now; the deletion it asked for is not done again. */
 function acknowledgeAgain(node: StorageNode, op: CreateOp, surplus: Surplus | null): Verdict {
-  if (node.type !== contentOfCreate(op).type || node.parent?.id !== op.parentId) return { is: 'ignored' };
+  if (!isMadeBy(node, op)) return { is: 'ignored' };
   const beyond = charactersBeyond(node, op);
   if (surplus !== null && beyond > 0) {
     const refusal = refusedSurplus(surplus);
@@ -40,6 +40,11 @@ function acknowledgeAgain(node: StorageNode, op: CreateOp, surplus: Surplus | nu
     addSurplus(surplus, beyond);
   }
   return { is: 'known', op: echoOfKnown(node, op) };
+}
+
+/** Whether the node is what the op makes, where it makes it: then the op has had its effect. */
+export function isMadeBy(node: StorageNode, op: CreateOp): boolean {
+  return node.type === contentOfCreate(op).type && node.parent?.id === op.parentId;
 }
 
 /** A create as its sender hears of it once more: where the node is now, and without what it asked to be deleted. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { OP, type Op } from '../../../src/protocol/storage-ops.ts';
+import { takeBackReplies } from '../../../src/room/schema/take-back.ts';
 import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { emptyStorage, isEmptyStorage } from '../../../src/room/storage/tree.ts';
@@ -359,6 +360,16 @@ describe('bounds', () => {
     Array.from({ length: depth }, (_, level) =>
       createObject(`1:${level}`, `1:${level}`, level === 0 ? 'root' : `1:${level - 1}`, 'k'),
     );
+
+  test('[ST12] so it is when its whole message is refused, and one of another type or place comes back as it was', () => {
+    const storage = furnished();
+    const again = set('1:4', '1:4', 'b', '!', '1:3');
+    const other = createMap('2:0', '1:2', 'root', 'list');
+    expect(takeBackReplies(storage, [again, other], [])).toEqual({
+      replies: [createRegister('1:4', '1:4', '1:2', '!!', 'b'), other],
+      needsState: false,
+    });
+  });
 
   test('[ST11] a move is no set, whatever else stands in it: the room can be read again', () => {
     const storage = furnished();
