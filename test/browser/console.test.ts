@@ -106,9 +106,12 @@ describe.skipIf(!services.has('browser'))('the console', async () => {
     await page.getByLabel('Console').getByRole('link', { name: 'Workers' }).click();
     await page.locator('.worker .status.good').first().waitFor();
     expect(await page.locator('.chart canvas').count()).toBe(8);
-    const lease = page.locator('.figures div', { hasText: 'Lease' }).first().locator('dd'); // to a tenth of a second
-    const before = await lease.textContent();
-    await until('time has passed', async () => (await lease.textContent()) !== before);
+    await page.locator('.figures div', { hasText: 'Lease' }).first().locator('dd', { hasText: ' s' }).waitFor();
+    const load = page.locator('.chart canvas').first();
+    for (const what of ['the chart is drawn', 'a moment is added to it']) {
+      const before = await load.screenshot();
+      await until(what, async () => !before.equals(await load.screenshot()));
+    }
     expect(errors).toEqual([]);
     await page.context().close();
   });
