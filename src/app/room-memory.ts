@@ -2,12 +2,12 @@
  * Rooms as the database has them, remembered for a moment: most requests begin with the same question.
  *
  * Whoever changes a room has every worker forget it before the change is acknowledged (`room/room-changes.ts`), so nobody reads what was there before a
- * change that was. A worker that may have missed such a word has another standing, or none, and then remembers nothing. What is not announced, the
- * time of the last visit, may be a second old.
+ * change that was. A worker that may have missed such a word has another standing, or none, and then remembers nothing; nor in the first second of a
+ * standing, in which others may not know of it yet. What is not announced, the time of the last visit, may be a second old.
  */
 import type { Clock } from '../base/clock.ts';
 import type { Incarnation, RoomId } from '../base/ids.ts';
-import type { RememberedRooms } from '../room/room-changes.ts';
+import { type RememberedRooms, UNTOLD_MS } from '../room/room-changes.ts';
 
 interface RoomMemoryDeps<Room> {
   readonly clock: Clock;
@@ -31,6 +31,7 @@ export class RoomMemory<Room> implements RememberedRooms {
   /** Questions under way, whose answers may be shared and kept as long as they stand here. */
   readonly #asked = new Map<RoomId, Promise<Room | null>>();
   #standing: Incarnation | null = null;
+  #remembersFromMs = 0;
 
   constructor(deps: RoomMemoryDeps<Room>) {
     this.#deps = deps;
@@ -38,12 +39,12 @@ export class RoomMemory<Room> implements RememberedRooms {
 
   /** Null when there is no such room. @throws AppError DATABASE_UNAVAILABLE */
   async find(roomId: RoomId): Promise<Room | null> {
+    const nowMs = this.#deps.clock.monotonicMs();
     const standing = this.#deps.standing();
-    if (standing !== this.#standing) this.forgetAll();
-    this.#standing = standing;
-    if (standing === null) return this.#deps.find(roomId);
+    if (standing !== this.#standing) this.#begin(standing, nowMs);
+    if (standing === null || nowMs < this.#remembersFromMs) return this.#deps.find(roomId);
     const known = this.#rooms.get(roomId);
-    if (known !== undefined && known.untilMs > this.#deps.clock.monotonicMs()) return known.room;
+    if (known !== undefined && known.untilMs > nowMs) return known.room;
     const asked = this.#asked.get(roomId);
     if (asked === undefined) return this.#ask(roomId);
     return (await asked) ?? this.#deps.find(roomId); // nobody announces a new room: the question may have been answered before it was made
@@ -57,6 +58,12 @@ export class RoomMemory<Room> implements RememberedRooms {
   forgetAll(): void {
     this.#rooms.clear();
     this.#asked.clear();
+  }
+
+  #begin(standing: Incarnation | null, nowMs: number): void {
+    this.forgetAll();
+    this.#standing = standing;
+    this.#remembersFromMs = nowMs + UNTOLD_MS;
   }
 
   #ask(roomId: RoomId): Promise<Room | null> {

@@ -16,6 +16,8 @@ export interface AnnouncementsDeps {
   readonly log: Log;
   /** All others that may have sockets. @throws AppError DATABASE_UNAVAILABLE */
   readonly findOthers: () => Promise<readonly WorkerAddress[]>;
+  /** How old a list of the others may be where a change is told first, in ms: whoever is new draws the conclusion by itself for as long. */
+  readonly othersLastMs: number;
   /** Tells these announcements from others on the bus. */
   readonly kind: string;
   /** What follows on this worker. */
@@ -45,6 +47,7 @@ export class Announcements {
   /** Those that somebody did not answer for at first; all are told together again. */
   #late: Change[] = [];
   #isRetrying = false;
+  #others: { readonly found: readonly WorkerAddress[]; readonly untilMs: number } | null = null;
 
   constructor(deps: AnnouncementsDeps) {
     this.#deps = deps;
@@ -90,6 +93,7 @@ export class Announcements {
     while (this.#late.length > 0) {
       await pause(clock, AGAIN_MS);
       const taken = asOneIfMany(this.#late.splice(0), clock.monotonicMs() + GIVEN_UP_MS);
+      this.#others = null; // some of them may be gone
       for (const change of await this.#tell(taken)) {
         if (clock.monotonicMs() < change.endMs) {
           this.#late.push(change);
@@ -104,13 +108,22 @@ export class Announcements {
 
   /** Asks those who have not answered for them yet; returns what somebody has still not heard of. */
   async #tell(changes: readonly Change[]): Promise<Change[]> {
-    const others = await this.#deps.findOthers().catch(() => null);
+    const others = await this.#findOthers().catch(() => null);
     if (others === null) return [...changes];
     await Promise.all(others.map((at) => this.#tellOne(at, changes)));
     const [done, left] = [[] as Change[], [] as Change[]];
     for (const change of changes) (others.every((at) => change.told.has(at)) ? done : left).push(change);
     for (const { resolve } of done) resolve();
     return left;
+  }
+
+  async #findOthers(): Promise<readonly WorkerAddress[]> {
+    const { clock, findOthers, othersLastMs } = this.#deps;
+    const askedMs = clock.monotonicMs();
+    if (this.#others !== null && askedMs < this.#others.untilMs) return this.#others.found;
+    const found = await findOthers();
+    this.#others = { found, untilMs: askedMs + othersLastMs };
+    return found;
   }
 
   async #tellOne(at: WorkerAddress, changes: readonly Change[]): Promise<void> {

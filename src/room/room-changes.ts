@@ -5,13 +5,16 @@ import type { Message } from '../kernel/cluster/bus.ts';
 import { LEASE } from '../kernel/cluster/lease.ts';
 import { Announcements, type AnnouncementsDeps } from './announcements.ts';
 
+/** A worker that is new remembers no room for so long: others, who ask for the list of workers once in that time, may not tell it yet. */
+export const UNTOLD_MS = 1_000;
+
 /** What this process remembers of rooms as the database has them. */
 export interface RememberedRooms {
   forget(roomId: RoomId): void;
   forgetAll(): void;
 }
 
-export interface RoomChangesDeps extends Omit<AnnouncementsDeps, 'kind' | 'here'> {
+export interface RoomChangesDeps extends Omit<AnnouncementsDeps, 'kind' | 'here' | 'othersLastMs'> {
   readonly remembered: RememberedRooms;
   /** Those who are in rooms through this worker. */
   readonly sessions: { reconsider(roomId: RoomId): void; reconsiderAll(): Promise<void> };
@@ -27,11 +30,13 @@ export class RoomChanges {
     this.#ofOthers = new Announcements({
       ...deps,
       kind: 'room.changed',
+      othersLastMs: UNTOLD_MS,
       here: { changed: (roomId) => remembered.forget(roomId), anyMayHaveChanged: () => remembered.forgetAll() },
     });
     this.#ofAccesses = new Announcements({
       ...deps,
       kind: 'access.changed',
+      othersLastMs: 0, // whoever entered by the old ones, through a worker however new, has to go
       here: {
         changed(roomId) {
           remembered.forget(roomId);

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { RoomMemory } from '../../src/app/room-memory.ts';
 import { asIncarnation, asRoomId, type Incarnation } from '../../src/base/ids.ts';
+import { UNTOLD_MS } from '../../src/room/room-changes.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 const ROOM = asRoomId('room');
 
-/** A database that answers when told, or at once. */
-function aMemory() {
+/** A database that answers when told, or at once, and a memory of some age. */
+async function aMemory({ ageMs = UNTOLD_MS } = {}) {
   const clock = manualClock();
   const world = { standing: asIncarnation('first') as Incarnation | null, room: 'before' as string | null, isSlow: false };
   const asked: string[] = [];
@@ -21,11 +22,14 @@ function aMemory() {
       return room;
     },
   });
+  await memory.find(asRoomId('another'));
+  clock.advance(ageMs);
+  asked.length = 0;
   return { memory, world, clock, asked, answer: () => answers.shift()!() };
 }
 
 test('[AX4] a room is remembered for a second, one that is not there is not', async () => {
-  const { memory, world, clock, asked } = aMemory();
+  const { memory, world, clock, asked } = await aMemory();
   expect([await memory.find(ROOM), await memory.find(ROOM)]).toEqual(['before', 'before']);
   clock.advance(999);
   await memory.find(ROOM);
@@ -37,7 +41,7 @@ test('[AX4] a room is remembered for a second, one that is not there is not', as
 });
 
 test('[AX4] that a room is not there is no answer to who asked later: it may have been made by then', async () => {
-  const { memory, world, answer, asked } = aMemory();
+  const { memory, world, answer, asked } = await aMemory();
   world.isSlow = true;
   world.room = null;
   const first = memory.find(ROOM);
@@ -51,7 +55,7 @@ test('[AX4] that a room is not there is no answer to who asked later: it may hav
 });
 
 test('[AX5] what was read before a change is not remembered after it, nor shared with those who ask after it', async () => {
-  const { memory, world, answer } = aMemory();
+  const { memory, world, answer } = await aMemory();
   world.isSlow = true;
   const [first, shared] = [memory.find(ROOM), memory.find(ROOM)];
   world.room = 'after';
@@ -63,7 +67,7 @@ test('[AX5] what was read before a change is not remembered after it, nor shared
 });
 
 test('[AX5] a late answer to who asked before a change does not overwrite what was asked after it', async () => {
-  const { memory, world, answer, asked } = aMemory();
+  const { memory, world, answer, asked } = await aMemory();
   world.isSlow = true;
   const first = memory.find(ROOM);
   memory.forgetAll();
@@ -77,7 +81,7 @@ test('[AX5] a late answer to who asked before a change does not overwrite what w
 });
 
 test('[AX6] without a lease nothing is remembered, and nothing from before the present one', async () => {
-  const { memory, world } = aMemory();
+  const { memory, world } = await aMemory();
   await memory.find(ROOM);
   world.room = 'after';
   world.standing = null;
@@ -86,8 +90,22 @@ test('[AX6] without a lease nothing is remembered, and nothing from before the p
   expect(await memory.find(ROOM)).toBe('after');
 });
 
+test('[AX15] who is new remembers nothing for as long as others may not know of it', async () => {
+  const { memory, world, clock, asked } = await aMemory({ ageMs: UNTOLD_MS - 1 });
+  await memory.find(ROOM);
+  await memory.find(ROOM);
+  clock.advance(1);
+  await memory.find(ROOM);
+  await memory.find(ROOM);
+  expect(asked).toHaveLength(3);
+  world.standing = asIncarnation('second');
+  await memory.find(ROOM);
+  await memory.find(ROOM);
+  expect(asked).toHaveLength(5);
+});
+
 test('[AX4] a question that failed is asked again', async () => {
-  const { memory, world } = aMemory();
+  const { memory, world } = await aMemory();
   const { room } = world;
   Object.defineProperty(world, 'room', {
     configurable: true,

@@ -10,7 +10,7 @@ const ROOM = asRoomId('room');
 const [B, C] = [asWorkerAddress('b:1'), asWorkerAddress('c:1')];
 
 /** Workers of which some do not answer; what each of them, and this one, has heard. */
-function aCluster({ others = [B, C], deaf = [] as WorkerAddress[] } = {}) {
+function aCluster({ others = [B, C], deaf = [] as WorkerAddress[], othersLastMs = 0 } = {}) {
   const state = { others: others as WorkerAddress[] | null, deaf: new Set(deaf) };
   const heard: string[] = [];
   const clock = manualClock();
@@ -25,6 +25,7 @@ function aCluster({ others = [B, C], deaf = [] as WorkerAddress[] } = {}) {
       log: silentLog,
       kind: 'changed',
       here: hearing(name),
+      othersLastMs,
       findOthers: async () => {
         if (state.others === null) throw new AppError('DATABASE_UNAVAILABLE');
         return state.others;
@@ -78,6 +79,20 @@ test('[AX1] one whose lease is over is waited for no longer; who comes meanwhile
   clock.advance(300);
   await announced;
   expect(heard).toEqual(['here room', 'b:1 room']);
+});
+
+test('[AX15] the others may be known from before, until one of them does not answer', async () => {
+  const { changes, heard, clock, state } = aCluster({ others: [B], othersLastMs: 1_000 });
+  await changes.announce(ROOM);
+  state.others = [C];
+  clock.advance(999);
+  await changes.announce(ROOM);
+  state.deaf.add(B);
+  const announced = changes.announce(ROOM);
+  await settled();
+  clock.advance(250); // asked anew: B is gone, C has come
+  await announced;
+  expect(heard.filter((line) => line.endsWith('1 room'))).toEqual(['b:1 room', 'b:1 room', 'c:1 room']);
 });
 
 test('[AX1] it is not tried for ever', async () => {
