@@ -34,6 +34,18 @@ export function roomOf(row: RoomRow): Room {
     : { type: 'room', id, createdAt, lastConnectionAt, ...fields };
 }
 
+const texts = new WeakMap<RoomRow, string>();
+
+/** `roomOf` as JSON, written once for each row that was read. */
+export function roomTextOf(row: RoomRow): string {
+  let text = texts.get(row);
+  if (text === undefined) {
+    text = JSON.stringify(roomOf(row));
+    texts.set(row, text);
+  }
+  return text;
+}
+
 export async function findRoom(db: Sql, roomId: RoomId): Promise<RoomRow | null> {
   const [room] = await db.query(named('room', sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId}`));
   return room ?? null;

@@ -5,7 +5,7 @@ import { AppError, valueAtKey } from '../../base/errors.ts';
 import type { RoomId } from '../../base/ids.ts';
 import type { Outbox } from '../../kernel/persistence/outbox.ts';
 import type { Sql } from '../../kernel/persistence/sql.ts';
-import { type BoundRoute, bindRoute, empty, routeFor } from '../../kernel/transport/route.ts';
+import { type BoundRoute, bindRoute, empty, routeFor, written } from '../../kernel/transport/route.ts';
 import { outboxRowsOf } from '../../protocol/app-events.ts';
 import { checkName, checkRoomId, NAME_LENGTHS } from '../../protocol/names.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
@@ -18,6 +18,7 @@ import {
   type RoomRow,
   renameRoom,
   roomOf,
+  roomTextOf,
   upsertRoom,
 } from './queries.ts';
 import {
@@ -36,6 +37,7 @@ import {
   CreateQuery,
   CreateRoomBody,
   ListQuery,
+  type Room,
   type RoomFields,
   RoomPage,
   RoomParams,
@@ -132,7 +134,7 @@ export const getRoomRoute = route({
     const roomId = checkRoomId(params.roomId, 'roomId');
     const room = await findRoom(roomId);
     if (room === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
-    return roomOf(room);
+    return written<Room>(roomTextOf(room));
   },
 });
 

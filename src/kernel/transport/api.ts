@@ -18,7 +18,7 @@ import { keyOf, outcomeOf, requestKeyOf, runOnce } from './idempotency.ts';
 import type { ApiInfo } from './openapi.ts';
 import type { Authenticate, Need, Principal } from './principal.ts';
 import { makeParamsReader, makeQueryReader } from './query-string.ts';
-import { type BoundRoute, Dressed, type JsonLimits, type ReplySpec } from './route.ts';
+import { type BoundRoute, Dressed, type JsonLimits, type ReplySpec, Written } from './route.ts';
 import { RouteTable } from './route-table.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from './server.ts';
 import { makeCheck } from './validate.ts';
@@ -164,7 +164,7 @@ function responseOf(reply: ReplySpec, outcome: unknown): HttpResponse {
 
 function replyOf(spec: ReplySpec, value: unknown): HttpResponse {
   if (!('kind' in spec)) {
-    const text = JSON.stringify(value) as string | undefined;
+    const text = value instanceof Written ? value.text : (JSON.stringify(value) as string | undefined);
     if (text === undefined)
       throw new AppError('INTERNAL_SERVER_ERROR', { reason: 'the route promises JSON and returned nothing' });
     return { status: 200, headers: JSON_HEADERS, body: text };

@@ -98,6 +98,22 @@ export class Dressed<Value> {
   }
 }
 
+/** A JSON reply that is written already: what is asked for often, and changes seldom, is written once. Made by `written`. */
+export class Written<Value> {
+  readonly text: string;
+  /** Only for types. */
+  declare readonly value?: Value;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** `text` as the JSON of `Value`: `return written<Room>(textOf(room))`. */
+export function written<Value>(text: string): Written<Value> {
+  return new Written(text);
+}
+
 /** Adds headers (names in lower case) to what a handler returns: `return withHeaders(room, { 'x-lb-warn': '…' })`. */
 export function withHeaders<Value>(value: Value, headers: Readonly<Record<string, string>>): Dressed<Value> {
   return new Dressed(value, headers);
@@ -147,6 +163,7 @@ interface RouteFacts {
   readonly once?: Once;
 }
 
+type Outcome<Value> = Value | Dressed<Value> | Written<Value>;
 type Value<Schema> = Schema extends TSchema ? Static<Schema> : Readonly<Record<string, never>>;
 
 export interface Route<Deps, Params, Query, Body, Reply> extends RouteFacts {
@@ -165,7 +182,7 @@ export interface Route<Deps, Params, Query, Body, Reply> extends RouteFacts {
   handle(
     input: Input<Value<Params>, Value<Query>, BodyOf<Body>>,
     deps: Deps,
-  ): Promise<ReplyOf<Reply> | Dressed<ReplyOf<Reply>>> | ReplyOf<Reply> | Dressed<ReplyOf<Reply>>;
+  ): Promise<Outcome<ReplyOf<Reply>>> | Outcome<ReplyOf<Reply>>;
 }
 
 /** `routeFor<Deps>()({ … })`: the handler's input and reply are typed by the schemas beside it. */
