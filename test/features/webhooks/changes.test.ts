@@ -19,7 +19,7 @@ beforeAll(async () => {
   db = await postgres.open();
 });
 beforeEach(async () => {
-  await db.query(sql`truncate webhooks cascade`);
+  await db.query(sql`truncate webhooks, webhook_deliveries cascade`);
   room = await aRoom(db);
 });
 afterEach(() => Promise.all(notes.splice(0).map((one) => one.close())));

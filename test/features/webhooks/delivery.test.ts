@@ -6,13 +6,14 @@ import { silentLog } from '../../../src/base/observe.ts';
 import {
   claimQuery,
   deleteOld,
+  deleteOrphans,
   enqueue,
   findDue,
   noteFailed,
   WAITING_MAX,
 } from '../../../src/features/webhooks/delivery/queries.ts';
 import { WebhookSender } from '../../../src/features/webhooks/delivery/sender.ts';
-import { rollSecret, updateWebhook } from '../../../src/features/webhooks/endpoints/queries.ts';
+import { deleteWebhook, recoverFailed, rollSecret, updateWebhook } from '../../../src/features/webhooks/endpoints/queries.ts';
 import { sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlOutbox } from '../../../src/kernel/persistence/sql-outbox.ts';
 import { aReceiver, refused } from '../../support/e2e/receiver.ts';
@@ -30,7 +31,7 @@ beforeAll(async () => {
   const url = await postgres.database();
   [db, other] = [await postgres.open({ url }), await postgres.open({ url })];
 });
-beforeEach(() => db.query(sql`truncate webhooks, outbox cascade`));
+beforeEach(() => db.query(sql`truncate webhooks, webhook_deliveries, outbox cascade`));
 afterEach(() => Promise.all(senders.splice(0).map((sender) => sender.close())));
 
 const outgoing = new HttpOutgoing({ targets: 'all' });
@@ -243,5 +244,50 @@ describe('sending', () => {
              (${hook.pk}, 'waits', 'x', now() - interval '9 days', null, null)`);
     expect([await deleteOld(db, 10), await deleteOld(db, 10)]).toEqual([2, 0]);
     expect((await rowsOf(db, hook)).map(({ id }) => id)).toEqual(['new', 'later', 'waits']);
+  });
+
+  test('[WD12] a webhook goes at once, its messages after it, some at a time, also one that was being written; those of others stay', async () => {
+    const [hook, gone, also] = [await aHook(db), await aHook(db), await aHook(db)];
+    await enqueue(db, [1, 2, 3, 4].map(created));
+    await db.transaction(async (tx) => {
+      await enqueue(tx, [created(5)]);
+      expect([await deleteWebhook(other, gone.id), await deleteWebhook(other, also.id)]).toEqual([true, true]); // waits for no message
+    });
+    expect([await findDue(db), await db.query(claimQuery(gone.pk, 8))]).toEqual([[hook.pk], []]);
+    expect((await rowsOf(db, gone)).length).toBe(5);
+    const deleted: number[] = [];
+    for (let pass = 0; pass < 5; pass += 1) deleted.push(await deleteOrphans(db, 4));
+    expect(deleted).toEqual([4, 4, 2, 0, 0]);
+    expect([(await rowsOf(db, gone)).length, (await rowsOf(db, also)).length, (await rowsOf(db, hook)).length]).toEqual([
+      0, 0, 5,
+    ]);
+  });
+
+  test('[WD13] a test that failed is not sent again with what failed', async () => {
+    const receiver = await aReceiver(refused(500));
+    const hook = await aHook(db, { url: receiver.url });
+    await enqueue(db, [created()]);
+    await db.query(sql`update webhook_deliveries set due_at = null, failed_at = now()`);
+    const { id } = await aSender().sendOnce(hook.pk, 'sample');
+    await recoverFailed(db, hook.pk, '2026-01-01T00:00:00Z');
+    const rows = await rowsOf(db, hook);
+    expect(rows.map((row) => [row.id === id, row.state])).toEqual([
+      [false, 'waiting'],
+      [true, 'failed'],
+    ]);
+  });
+
+  test('[WD14] a message that was being written while its webhook was disabled is given up when that is enabled again, not sent', async () => {
+    const hook = await aHook(db);
+    await db.transaction(async (tx) => {
+      await enqueue(tx, [created()]);
+      await updateWebhook(other, hook.id, { disabled: true });
+    });
+    expect([await findDue(db), await db.query(claimQuery(hook.pk, 8))]).toEqual([[], []]);
+    expect(await updateWebhook(db, hook.id, { disabled: false })).toEqual(await again(db, hook));
+    expect(await rowsOf(db, hook)).toMatchObject([{ state: 'failed', problem: 'the webhook was disabled' }]);
+    await enqueue(db, [created()]);
+    await updateWebhook(db, hook.id, { disabled: false }); // it is: nothing ends
+    expect((await rowsOf(db, hook)).map(({ state }) => state)).toEqual(['failed', 'waiting']);
   });
 });

@@ -13,7 +13,7 @@ beforeAll(async () => {
   db = await postgres.open();
 });
 beforeEach(async () => {
-  await db.query(sql`truncate webhooks, webhook_notifications, inbox_notifications cascade`);
+  await db.query(sql`truncate webhooks, webhook_deliveries, webhook_notifications, inbox_notifications cascade`);
   room = await aRoom(db);
 });
 

@@ -22,7 +22,7 @@ beforeAll(async () => {
   db = await postgres.open();
 });
 beforeEach(async () => {
-  await db.query(sql`truncate webhooks cascade`);
+  await db.query(sql`truncate webhooks, webhook_deliveries cascade`);
   await db.query(sql`truncate webhook_visits`);
   hook = await aHook(db, { subscribedEvents: ['userEntered', 'userLeft'] });
   place = await aRoom(db);

@@ -153,11 +153,15 @@ export async function release(db: Sql, { pk, claim }: Mine): Promise<void> {
     update webhook_deliveries set due_at = clock_timestamp() where pk = ${pk} and claim = ${claim} and due_at is not null`);
 }
 
-/** A message for one webhook alone, which nobody claims but who knows it: it counts as given up until it is taken. */
-export async function insertOne(db: Sql, webhookPk: number, body: string): Promise<{ readonly pk: number; readonly id: string }> {
+/** A test for one webhook alone, which nobody claims but who knows it: it counts as given up until it is taken. */
+export async function insertTest(
+  db: Sql,
+  webhookPk: number,
+  body: string,
+): Promise<{ readonly pk: number; readonly id: string }> {
   const [row] = await db.query(sql<{ pk: number; id: string }>`
-    insert into webhook_deliveries (webhook_pk, id, body, failed_at, problem)
-    values (${webhookPk}, 'msg_' || replace(gen_random_uuid()::text, '-', ''), ${body}, clock_timestamp(), 'it could not be sent at once')
+    insert into webhook_deliveries (webhook_pk, id, body, failed_at, problem, is_test)
+    values (${webhookPk}, 'msg_' || replace(gen_random_uuid()::text, '-', ''), ${body}, clock_timestamp(), 'it could not be sent at once', true)
     returning pk, id`);
   return row!;
 }
@@ -177,4 +181,19 @@ export function deleteOld(db: Sql, limit: number): Promise<number> {
          (select pk from webhook_deliveries where webhook_pk = w.pk and failed_at is not null
            order by failed_at desc offset ${FAILED_KEPT_MAX} limit ${limit})) d
         limit ${limit})))`);
+}
+
+/** Deletes some whose webhook is gone. Returns how many. */
+export function deleteOrphans(db: Sql, limit: number): Promise<number> {
+  return db.change(sql`
+    with recursive of as (          -- webhooks that have messages, few: each is one step in the index
+      (select webhook_pk from webhook_deliveries order by webhook_pk limit 1)
+      union all
+      select (select d.webhook_pk from webhook_deliveries d where d.webhook_pk > of.webhook_pk order by d.webhook_pk limit 1)
+        from of where of.webhook_pk is not null
+    )
+    delete from webhook_deliveries where pk = any(array(
+      select d.pk from webhook_deliveries d
+       where d.webhook_pk = any(array(select webhook_pk from of where not exists (select from webhooks w where w.pk = of.webhook_pk)))
+       limit ${limit} for update skip locked))`);
 }

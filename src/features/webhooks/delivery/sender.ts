@@ -8,7 +8,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/observe.ts';
 import type { Sql } from '../../../kernel/persistence/sql.ts';
 import type { Outgoing } from '../../../kernel/transport/outgoing.ts';
-import { type Claimed, claimQuery, findDue, insertOne, noteDelivered, noteFailed, release } from './queries.ts';
+import { type Claimed, claimQuery, findDue, insertTest, noteDelivered, noteFailed, release } from './queries.ts';
 import { retryAfterMs, signatureOf } from './rules.ts';
 
 export interface SenderDeps {
@@ -63,7 +63,7 @@ export class WebhookSender {
 
   /** Sends a message to one webhook now, once, whatever waits; not at all if its rate is used up. Returns its id, and whether it was taken. */
   async sendOnce(webhookPk: number, body: string): Promise<{ readonly id: string; readonly isDelivered: boolean }> {
-    const { pk, id } = await insertOne(this.#deps.db, webhookPk, body);
+    const { pk, id } = await insertTest(this.#deps.db, webhookPk, body);
     const [claimed] = await this.#deps.db.query(claimQuery(webhookPk, 1, pk));
     if (claimed === undefined) return { id, isDelivered: false };
     const attempt = this.#attempt(claimed, 'once').finally(() => this.#attempts.delete(attempt));

@@ -81,13 +81,17 @@ export type WebhookChanges = Partial<
   >
 >;
 
-/** Null when there is none. To disable it ends what waits; to enable it again forgets how it failed. */
+/** Null when there is none. To disable it ends what waits; to enable it again forgets how it failed, and ends what was being written meanwhile. */
 export async function updateWebhook(db: Sql, id: string, changes: WebhookChanges): Promise<WebhookRow | null> {
   return db.transaction(async (tx) => {
-    const [row] = await tx.query(sql<WebhookRow>`
-      update webhooks set ${joinSql(assignments(changes), ', ')} where id = ${soughtId(id)} returning ${COLUMNS}`);
-    if (row !== undefined && changes.disabled === true) await tx.query(giveUpWaitingQuery(row.pk));
-    return row ?? null;
+    const [found] = await tx.query(sql<WebhookRow & { wasDisabled: boolean }>`
+      update webhooks set ${joinSql(assignments(changes), ', ')}
+        from (select pk as of, disabled as was_disabled from webhooks where id = ${soughtId(id)} for no key update) before
+       where pk = before.of returning ${COLUMNS}, was_disabled as "wasDisabled"`);
+    if (found === undefined) return null;
+    const { wasDisabled, ...row } = found;
+    if (changes.disabled === true || (changes.disabled === false && wasDisabled)) await tx.query(giveUpWaitingQuery(row.pk));
+    return row;
   });
 }
 
@@ -133,6 +137,7 @@ export async function changeHeaders(
   });
 }
 
+/** Its messages go after it, some at a time (`deleteOrphans`). */
 export async function deleteWebhook(db: Sql, id: string): Promise<boolean> {
   return (await db.change(sql`delete from webhooks where id = ${soughtId(id)}`)) > 0;
 }
@@ -154,10 +159,10 @@ export async function rollSecret(db: Sql, id: string, secret: string): Promise<b
   return rolled > 0;
 }
 
-/** Sends again what was written since then and given up; what waits for a later attempt does not wait any more. */
+/** Sends again what was written since then and given up, but no tests; what waits for a later attempt does not wait any more. */
 export async function recoverFailed(db: Sql, webhookPk: number, sinceIso: string): Promise<void> {
   await db.query(sql`
     update webhook_deliveries set due_at = clock_timestamp(), failed_at = null, attempts = 0
-     where webhook_pk = ${webhookPk} and created_at >= ${sinceIso}::timestamptz
+     where webhook_pk = ${webhookPk} and created_at >= ${sinceIso}::timestamptz and not is_test
        and (failed_at is not null or (attempts > 0 and due_at > clock_timestamp() + interval '1 minute'))`); // sooner: it may be on its way
 }

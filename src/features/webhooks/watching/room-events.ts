@@ -6,7 +6,7 @@ import { Sweep } from '../../../kernel/persistence/sweep.ts';
 import type { Looking, RoomWatcher, Visit, WatchedDocument, WatchedRoom } from '../../../room/room-watch.ts';
 import { ChangeNotes, type ChangeNotesDeps } from '../changes/change-notes.ts';
 import { deleteOldChanges } from '../changes/queries.ts';
-import { deleteOld, findWanted } from '../delivery/queries.ts';
+import { deleteOld, deleteOrphans, findWanted } from '../delivery/queries.ts';
 import { VisitNotes } from '../visits/visit-notes.ts';
 
 export interface RoomEventsDeps extends ChangeNotesDeps {
@@ -48,7 +48,12 @@ export class RoomEvents implements RoomWatcher, Looking {
       everyMs: SWEEP_EVERY_MS,
       some: async () => {
         await this.#tellDue(); // also when no webhook is left: then it is dropped
-        return Math.max(await deleteOld(db, OLD_AT_ONCE), await deleteOldChanges(db, OLD_AT_ONCE)) >= OLD_AT_ONCE;
+        const deleted = [
+          await deleteOld(db, OLD_AT_ONCE),
+          await deleteOrphans(db, OLD_AT_ONCE),
+          await deleteOldChanges(db, OLD_AT_ONCE),
+        ];
+        return Math.max(...deleted) >= OLD_AT_ONCE;
       },
     };
     const visits = { phrase: 'visits not swept', everyMs: SWEEP_EVERY_MS, some: () => this.#visits.sweep().then(() => false) };
