@@ -1,10 +1,11 @@
 /**
  * What is to be written soon, gathered: one write at a time, in order, again while the database is away. It does not know what is written. What the
- * database refuses is looked for by halves, and lost alone: it would keep all that comes after it from being written.
+ * database refuses is looked for by halves, and lost alone: it would keep all that comes after it from being written. What takes it too long is
+ * halved, too, and never lost.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/observe.ts';
-import { isRefusedForItsData } from './sql.ts';
+import { isRefusedForItsData, isStatementTimeout } from './sql.ts';
 
 interface BatchedWork<Item> {
   /** What is said when a write fails, or too much waits. */
@@ -31,7 +32,7 @@ export class Batched<Item> {
   #cancel: (() => void) | null = null;
   #writing: Promise<void> | null = null;
   #isClosed = false;
-  /** As many are written together; fewer after a refusal. */
+  /** As many are written together; fewer after a refusal, or a statement that took too long. */
   #atOnce: number;
 
   constructor({ clock, log }: { readonly clock: Clock; readonly log: Log }, work: BatchedWork<Item>) {
@@ -92,7 +93,7 @@ export class Batched<Item> {
     }
     this.#log.warn({ err: error, items: items.length }, phrase);
     this.#waiting.unshift(...items);
-    if (isRefused) this.#atOnce = Math.ceil(items.length / 2);
+    if (isRefused || isStatementTimeout(error)) this.#atOnce = Math.ceil(items.length / 2);
     return isRefused;
   }
 }

@@ -66,6 +66,11 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof AppError && error.facts.sqlState === '55P03';
 }
 
+/** Whether a statement took longer than one may: nothing was done, and half of it may do. */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof AppError && error.facts.sqlState === '57014';
+}
+
 /**
  * Builds a statement: `` sql<Row>`select … where id = ${id}` ``. A `Query` given as a value is spliced in with its own values, so
  * statements compose; everything else becomes a parameter, never text.

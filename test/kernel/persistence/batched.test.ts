@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { AppError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { Batched } from '../../../src/kernel/persistence/batched.ts';
 import { SqlError } from '../../../src/kernel/persistence/sql.ts';
@@ -10,7 +11,7 @@ const turns = () => new Promise((resolve) => setTimeout(resolve, 5));
 function aBatched({ itemsMax = 10, waitingMax = 100 } = {}) {
   const clock = manualClock(0);
   const written: string[][] = [];
-  const state = { isAway: false, isInTheWay: false };
+  const state = { isAway: false, isInTheWay: false, inTimeMax: Number.POSITIVE_INFINITY };
   const lost: string[] = [];
   const batched = new Batched<string>(
     { clock, log: silentLog },
@@ -22,6 +23,7 @@ function aBatched({ itemsMax = 10, waitingMax = 100 } = {}) {
         if (state.isAway) throw new Error('away');
         if (state.isInTheWay) throw new SqlError('a row is gone', { sqlState: '23503', constraint: 'a_fkey', cause: null });
         if (items.includes('bad')) throw new SqlError('no text', { sqlState: '22P05', constraint: undefined, cause: null });
+        if (items.length > state.inTimeMax) throw new AppError('DATABASE_UNAVAILABLE', { sqlState: '57014' });
         written.push([...items]);
       },
       onLost: (item) => lost.push(item),
@@ -85,6 +87,22 @@ test('[BW5] what the database refuses is lost alone, and those with it are writt
   for (const item of ['bad', 'g']) batched.add(item);
   await batched.close();
   expect(written.flat().join('')).toBe('abcdefxg');
+});
+
+test('[BW6] what the database takes too long for is tried by halves, a second later each time, and nothing is lost', async () => {
+  const { batched, written, lost, state, pass } = aBatched({ itemsMax: 8 });
+  state.inTimeMax = 2;
+  for (const item of 'abcdefgh') batched.add(item);
+  await pass(50);
+  await pass(1_000);
+  expect(written).toEqual([]);
+  await pass(1_000);
+  expect(written).toEqual([['a', 'b']]);
+  state.inTimeMax = 0; // one alone, too
+  for (let rounds = 0; rounds < 5; rounds += 1) await pass(1_000);
+  state.inTimeMax = 8;
+  for (let rounds = 0; rounds < 5; rounds += 1) await pass(1_000);
+  expect([written.flat().join(''), lost]).toEqual(['abcdefgh', []]);
 });
 
 test('[SW1] a sweep goes on while there is more, one pass at a time, survives a failure and ends when told', async () => {
