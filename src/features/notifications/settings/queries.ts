@@ -18,16 +18,17 @@ export async function findRoomSettings(db: Sql, { roomId, userId }: InRoom): Pro
   return found ?? null;
 }
 
-/** What is set afterwards; what is not named stays. Null when there is no such room. */
+/** What is set afterwards; what is not named stays, and who names nothing has said nothing. Null when there is no such room. */
 export async function changeRoomSettings(
   db: Sql,
   { roomId, userId }: InRoom,
   change: RoomSettingsChange,
 ): Promise<StoredRoomSettings | null> {
   const { threads, textMentions } = { threads: null, textMentions: null, ...change };
+  if (threads === null && textMentions === null) return findRoomSettings(db, { roomId, userId });
   const [changed] = await db.query(sql<StoredRoomSettings>`
     insert into room_subscription_settings as s (room_pk, user_id, threads, text_mentions)
-    select pk, ${userId}, ${threads}, ${textMentions} from rooms where id = ${roomId}
+    select pk, ${userId}, ${threads}, ${textMentions} from rooms where id = ${roomId} for key share
     on conflict (room_pk, user_id) do update
        set threads = coalesce(excluded.threads, s.threads), text_mentions = coalesce(excluded.text_mentions, s.text_mentions),
            changed_at = case when excluded.threads is null then s.changed_at else clock_timestamp() end

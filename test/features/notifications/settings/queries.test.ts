@@ -11,10 +11,14 @@ import {
   listRoomSettings,
 } from '../../../../src/features/notifications/settings/queries.ts';
 import { type Sql, sql } from '../../../../src/kernel/persistence/sql.ts';
+import { until } from '../../../support/e2e/until.ts';
 import { usePostgres } from '../../../support/postgres.ts';
 import { makeRoom } from '../a-thread.ts';
 
-const db: Sql = await usePostgres().open();
+const postgres = usePostgres();
+const url = await postgres.database();
+const db: Sql = await postgres.open({ url });
+const other: Sql = await postgres.open({ url });
 let made = 0;
 let userId: string;
 beforeEach(() => {
@@ -54,9 +58,27 @@ test('[NS6] only a call about threads is later than one about a single thread', 
 
 test('[NS7] in a room that is not there nothing is set', async () => {
   const nowhere = { roomId: asRoomId('nowhere'), userId };
+  expect(await changeRoomSettings(db, nowhere, {})).toBeNull();
   expect(await findRoomSettings(db, nowhere)).toBeNull();
   expect(await changeRoomSettings(db, nowhere, { threads: 'all' })).toBeNull();
   expect(await deleteRoomSettings(db, nowhere)).toBe(false);
+});
+
+test('[NS11] in a room that is being deleted nothing is set', async () => {
+  const place = await aPlace();
+  const setting: Promise<unknown>[] = [];
+  await db.transaction(async (tx) => {
+    await tx.query(sql`delete from rooms where pk = ${place.pk}`);
+    setting.push(changeRoomSettings(other, place, { threads: 'all' }));
+    await until('it waits', async () => (await tx.query(sql`select from pg_locks where not granted`)).length > 0);
+  });
+  expect(await Promise.all(setting)).toEqual([null]);
+});
+
+test('[NS12] who names nothing has set nothing', async () => {
+  const place = await aPlace();
+  expect(await changeRoomSettings(db, place, {})).toEqual({ threads: null, textMentions: null });
+  expect(await db.query(sql`select from room_subscription_settings where room_pk = ${place.pk}`)).toEqual([]);
 });
 
 test('[NS8] rooms for which a user set something are listed page by page, of one organisation or all', async () => {
