@@ -19,7 +19,8 @@ export const CHANGED_MAX = 1_000;
 
 const COLUMNS = sql`n.pk, n.id, n.user_id as "userId", n.kind, r.id as "roomId", coalesce(r.organization_id, n.organization_id) as "organizationId",
   n.thread_pk as "threadPk", n.subject_id as "subjectId", n.details, n.notified_at as "notifiedAt", n.read_at as "readAt",
-  n.changed_at as "changedAt", coalesce(t.content_bytes, 0) + octet_length(n.details::text) as "answerBytes"`;
+  n.changed_at as "changedAt", coalesce(t.content_bytes, 0) + octet_length(n.details::text) as "answerBytes",
+  octet_length(n.details::text) as "ownBytes"`;
 const TABLES = sql`inbox_notifications n left join rooms r on r.pk = n.room_pk left join threads t on t.pk = n.thread_pk`;
 const organizationIs = (organizationId: string | null): Query =>
   organizationId === null

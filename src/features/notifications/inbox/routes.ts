@@ -7,7 +7,7 @@ import { type BoundRoute, bindRoute, empty, routeFor } from '../../../kernel/tra
 import { type AppEvent, outboxRowsOf } from '../../../protocol/app-events.ts';
 import { InboxNotification, OlderInboxNotification } from '../../../protocol/inbox.ts';
 import { checkName, checkRoomId, NAME_LENGTHS } from '../../../protocol/names.ts';
-import { listAsked, pageFrom, positionAt } from '../../../protocol/paging.ts';
+import { fitting, listAsked, pageFrom, positionAt } from '../../../protocol/paging.ts';
 import {
   addNotification,
   addToBatch,
@@ -77,7 +77,11 @@ export const listInboxRoute = route({
     const list = listAsked('inbox', [userId, scope.organizationId, query.query]);
     const after = startingAfter === undefined ? null : positionAt(startingAfter, { list, key: 'startingAfter' });
     const found = await listInbox(db, scope, { after, limit: limit + 1 });
-    const { page, nextCursor } = pageFrom(found, { limit, list, positionOf });
+    const held = fitting(
+      found.map(({ ownBytes }) => ({ answerBytes: ownBytes })),
+      limit,
+    );
+    const { page, nextCursor } = pageFrom(found, { limit: held.length, list, positionOf });
     return { nextCursor, data: page.map(documentOf) };
   },
 });

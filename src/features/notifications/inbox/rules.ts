@@ -121,8 +121,10 @@ export interface InboxRow {
   readonly notifiedAt: string;
   readonly readAt: string | null;
   readonly changedAt: string;
-  /** What its thread takes in an answer, roughly. */
+  /** What it takes in an answer together with its thread, roughly. */
   readonly answerBytes: number;
+  /** Without its thread. */
+  readonly ownBytes: number;
 }
 
 export function positionOf({ notifiedAt, pk }: InboxRow): Position {

@@ -105,6 +105,7 @@ const ROW: InboxRow = {
   readAt: null,
   changedAt: '2031-02-03T04:05:06.007Z',
   answerBytes: 0,
+  ownBytes: 0,
 };
 const facts = { id: 'in_1', notifiedAt: ROW.notifiedAt, readAt: null };
 
