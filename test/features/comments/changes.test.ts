@@ -47,6 +47,15 @@ const sizes = async () =>
       select comment_count as count, content_bytes as bytes from threads where room_pk = ${threads.roomPk}`)
   )[0];
 
+/** Drafts of `mia`, by id; each takes some 300 bytes in an answer. */
+async function drafts(...letters: string[]): Promise<string[]> {
+  const ids = letters.map((letter) => `at_${letter.repeat(21)}`);
+  await db.query(sql`
+    insert into attachments (room_pk, id, user_id, name, size, mime_type, blob_key)
+    select ${threads.roomPk}, id, 'mia', repeat('n', 170), 1, 'text/plain', id from unnest(${ids}::text[]) as id`);
+  return ids;
+}
+
 describe('threads', () => {
   test('[CM20] a thread has its first comment, and times of its own making: given ones, or now', async () => {
     const pk = await threads.create('th', {
@@ -380,4 +389,34 @@ describe('at once', () => {
       expect(await db.query(sql`select pk from threads where room_pk = ${one.roomPk}`)).toEqual([]);
     }
   });
+});
+
+test('[AT10] what a thread takes counts its attachments while they are shown, and is bounded with them', async () => {
+  const [a, b, c] = (await drafts('a', 'b', 'c')) as [string, string, string];
+  await threads.create('th');
+  const empty = (await sizes())!.bytes;
+  await threads.add('th', 'cm');
+  const bare = (await sizes())!.bytes;
+  const show = (...ids: string[]) =>
+    threads.change('th', (change) =>
+      editComment(change, { commentId: 'cm', viewer: BACK_END, body: says('cm'), metadata: {}, attachmentIds: ids, atMs }),
+    );
+  const grown = async () => (await sizes())!.bytes - bare;
+  await show(a, b);
+  expect(await grown()).toBe(600);
+  await show(b, c);
+  expect(await grown()).toBe(600);
+  await show(c);
+  expect(await grown()).toBe(300);
+  await remove('cm');
+  expect((await sizes())!.bytes).toBeLessThan(bare);
+  expect((await sizes())!.bytes).toBeGreaterThan(empty);
+  const [d] = (await drafts('d')) as [string];
+  await threads.add('th', 'more', { attachmentIds: [d] });
+  await db.query(
+    sql`update threads set content_bytes = ${THREAD_LIMITS.contentBytesMax - 500} where room_pk = ${threads.roomPk}`,
+  );
+  const [e] = (await drafts('e')) as [string];
+  await expect(threads.add('th', 'last', { attachmentIds: [e] })).rejects.toThrow('may take at most');
+  expect(await threads.add('th', 'last')).toMatchObject({ id: 'last' });
 });

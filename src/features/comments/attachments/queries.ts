@@ -78,28 +78,34 @@ interface Attaching {
   readonly ids: readonly string[];
 }
 
+/** What an attachment takes in an answer, roughly. */
+const BYTES = sql`octet_length(name) + octet_length(mime_type) + 120`;
+
 /**
  * Makes the comment show these attachments and no others; what it showed before and is not among them is gone for good. To be called in the
- * transaction that writes the comment.
+ * transaction that writes the comment. Returns by how many bytes the comment has grown.
  * @throws AppError UNPROCESSABLE_ENTITY naming attachmentIds when one is unknown, another user's, or shown by another comment
  */
-export async function attach(tx: Sql, { roomPk, commentPk, userId, ids }: Attaching): Promise<void> {
+export async function attach(tx: Sql, { roomPk, commentPk, userId, ids }: Attaching): Promise<number> {
   const wanted = [...new Set(ids)];
   const known = wanted.filter(isAttachmentId);
-  await tx.query(sql`delete from attachments where comment_pk = ${commentPk} and not (id = any(${known}::text[]))`);
-  if (wanted.length === 0) return;
-  const shown = await tx.query(sql<{ id: string }>`
+  const [before] = await tx.query(sql<{ bytes: number }>`
+    with gone as (delete from attachments where comment_pk = ${commentPk} and not (id = any(${known}::text[])))
+    select coalesce(sum(${BYTES}), 0)::integer as bytes from attachments where comment_pk = ${commentPk}`); // those that go are still seen here
+  if (wanted.length === 0) return -before!.bytes;
+  const shown = await tx.query(sql<{ id: string; bytes: number }>`
     update attachments a set comment_pk = ${commentPk}, place = wanted.place
       from unnest(${known}::text[]) with ordinality as wanted (id, place)
      where a.room_pk = ${roomPk} and a.id = wanted.id and a.user_id = ${userId}
        and (a.comment_pk is null or a.comment_pk = ${commentPk})
-    returning a.id`);
+    returning a.id, ${BYTES} as bytes`);
   const missing = wanted.find((id) => !shown.some((row) => row.id === id));
   if (missing !== undefined)
     throw valueAtKey(
       'attachmentIds',
       `names ${JSON.stringify(missing)}, which is no attachment of this user that is free to be shown`,
     );
+  return shown.reduce((sum, { bytes }) => sum + bytes, -before!.bytes);
 }
 
 interface Readable {

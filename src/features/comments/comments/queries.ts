@@ -107,15 +107,15 @@ export async function addComment(change: Change, comment: NewComment): Promise<C
 async function insertComment(change: Change, comment: NewComment): Promise<void> {
   const { tx, room, thread, tell } = change;
   const { userId, body, metadata, atMs } = comment;
-  const bytes = bytesOf(comment);
-  checkRoomInThread({ commentCount: thread.commentCount + 1, contentBytes: thread.contentBytes + bytes });
   const [row] = await tx.query(sql<{ pk: number }>`
     insert into comments (thread_pk, id, user_id, created_at, body, content, has_mentions, metadata)
     values (${thread.pk}, ${comment.id}, ${userId}, ${isoFromMs(atMs)}, ${JSON.stringify(body)}::jsonb, ${textIn(body)}, ${hasMentions(body)},
             ${JSON.stringify(metadata)}::jsonb)
     returning pk`);
-  if (comment.attachmentIds.length > 0)
-    await attach(tx, { roomPk: room.pk, commentPk: row!.pk, userId, ids: comment.attachmentIds });
+  const ids = comment.attachmentIds;
+  const attached = ids.length === 0 ? 0 : await attach(tx, { roomPk: room.pk, commentPk: row!.pk, userId, ids });
+  const bytes = bytesOf(comment) + attached;
+  checkRoomInThread({ commentCount: thread.commentCount + 1, contentBytes: thread.contentBytes + bytes });
   await noteParticipants(change, [userId, ...mentionsIn(body).userIds]);
   await touchThread(change, { atMs, comments: 1, bytes });
   await tell({ type: 'comment.created', commentId: comment.id, by: userId });
@@ -157,15 +157,15 @@ export async function editComment(change: Change, edit: Edit): Promise<CommentDo
   const before = await liveComment(change, commentId);
   checkIsOwn(edit.viewer, before.userId);
   const metadata = metadataAfter(before.metadata, edit.metadata);
-  const bytes = bytesOf({ body, metadata }) - bytesOf(before);
-  checkRoomInThread({ commentCount: thread.commentCount, contentBytes: bytes > 0 ? thread.contentBytes + bytes : 0 });
   await tx.query(sql`
     update comments
        set body = ${JSON.stringify(body)}::jsonb, content = ${textIn(body)}, has_mentions = ${hasMentions(body)},
            metadata = ${JSON.stringify(metadata)}::jsonb, edited_at = ${isoFromMs(atMs)}
      where pk = ${before.pk}`);
-  if (attachmentIds !== undefined)
-    await attach(tx, { roomPk: room.pk, commentPk: before.pk, userId: before.userId, ids: attachmentIds });
+  const showing = { roomPk: room.pk, commentPk: before.pk, userId: before.userId };
+  const attached = attachmentIds === undefined ? 0 : await attach(tx, { ...showing, ids: attachmentIds });
+  const bytes = bytesOf({ body, metadata }) - bytesOf(before) + attached;
+  checkRoomInThread({ commentCount: thread.commentCount, contentBytes: bytes > 0 ? thread.contentBytes + bytes : 0 });
   await noteParticipants(change, mentionsIn(body).userIds);
   await touchThread(change, { atMs, bytes });
   const { userIds: mentionedBefore, groups } = mentionsIn(before.body);
@@ -182,11 +182,11 @@ export async function deleteComment(change: Change, asked: { commentId: string; 
   await tx.query(sql`
     update comments set deleted_at = ${isoFromMs(atMs)}, body = null, content = '', has_mentions = false, metadata = '{}' where pk = ${comment.pk}`);
   const reactions = await tx.change(sql`delete from comment_reactions where comment_pk = ${comment.pk}`);
-  await attach(tx, { roomPk: room.pk, commentPk: comment.pk, userId: comment.userId, ids: [] });
+  const attached = await attach(tx, { roomPk: room.pk, commentPk: comment.pk, userId: comment.userId, ids: [] });
   await tell({ type: 'comment.deleted', commentId });
   const others = await tx.query(sql`select 1 from comments where thread_pk = ${thread.pk} and deleted_at is null limit 1`);
   if (others.length === 0) return deleteThread(change);
-  const bytes = bytesOf({ body: null, metadata: {} }) - bytesOf(comment) - reactions * REACTION_BYTES;
+  const bytes = bytesOf({ body: null, metadata: {} }) - bytesOf(comment) - reactions * REACTION_BYTES + attached;
   await touchThread(change, { atMs, bytes });
 }
 

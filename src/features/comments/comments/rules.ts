@@ -60,7 +60,7 @@ export function textIn(body: CommentBody): string {
     .join('\n');
 }
 
-/** What a comment takes in an answer, roughly: its body and metadata, and what surrounds them. */
+/** What a comment takes in an answer, roughly: its body and metadata, and what surrounds them. Attachments and reactions are counted for themselves. */
 export function bytesOf({ body, metadata }: { body: CommentBody | null; metadata: CommentMetadata }): number {
   return Buffer.byteLength(JSON.stringify([body, metadata])) + 250;
 }
