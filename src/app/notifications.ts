@@ -9,7 +9,7 @@ import { findSubscriptions, findSubscriptionsSince } from '../features/comments/
 import { groupRoutes } from '../features/notifications/groups/routes.ts';
 import { inboxRoutes } from '../features/notifications/inbox/routes.ts';
 import { myInboxRoutes } from '../features/notifications/my-inbox/routes.ts';
-import { notifyOfComment } from '../features/notifications/of-comments/queries.ts';
+import { notifyOfComments } from '../features/notifications/of-comments/queries.ts';
 import { settingsRoutes } from '../features/notifications/settings/routes.ts';
 import { channelsNamed } from '../features/notifications/settings/rules.ts';
 import { textMentionRoutes } from '../features/notifications/text-mentions/routes.ts';
@@ -31,9 +31,7 @@ export function notificationParts({ db, outbox, settings, roomExists }: Notifica
   const { THREAD_NOTIFICATIONS: threads, TEXT_MENTION_NOTIFICATIONS: textMentions } = settings;
   const newNotificationId = (): string => newId(systemRandom, 'in_');
   const nowMs = (): number => systemClock.nowMs();
-  outbox.consume('inbox', async (events, tx) => {
-    for (const event of events) await notifyOfComment(event, tx, { outbox, byDefault: threads, newNotificationId });
-  });
+  outbox.consume('inbox', (events, tx) => notifyOfComments(events, tx, { outbox, byDefault: threads, newNotificationId }));
   return [
     ...inboxRoutes({
       db,

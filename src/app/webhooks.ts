@@ -9,7 +9,7 @@ import { enqueue } from '../features/webhooks/delivery/queries.ts';
 import { bodyOf, messageOf } from '../features/webhooks/delivery/rules.ts';
 import { WebhookSender } from '../features/webhooks/delivery/sender.ts';
 import type { WebhooksDeps } from '../features/webhooks/endpoints/routes.ts';
-import { noteNotification, tellDueNotifications } from '../features/webhooks/notifications/queries.ts';
+import { noteNotifications, tellDueNotifications } from '../features/webhooks/notifications/queries.ts';
 import { LOOK_EVERY_MS, RoomEvents } from '../features/webhooks/watching/room-events.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import type { SqlOutbox } from '../kernel/persistence/sql-outbox.ts';
@@ -58,8 +58,8 @@ export function openWebhooks(settings: Settings, { db, log, outbox, workerName }
   const events = new RoomEvents({ db, clock: systemClock, log, projectId, workerName, nudge, tellOthers });
   outbox.consume('webhooks', async (stored, tx) => {
     const happened = stored.map(appEventOf);
-    for (const event of happened)
-      if (event.type === 'inbox.notified') await noteNotification(tx, event, settings.NOTIFICATION_DELAY_SECONDS * 1_000);
+    const notified = happened.filter((event) => event.type === 'inbox.notified');
+    await noteNotifications(tx, notified, settings.NOTIFICATION_DELAY_SECONDS * 1_000);
     const messages = happened.flatMap((event) => messageOf(event) ?? []);
     const written = await enqueue(
       tx,

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
-import { noteNotification, tellDueNotifications } from '../../../src/features/webhooks/notifications/queries.ts';
+import { noteNotifications, tellDueNotifications } from '../../../src/features/webhooks/notifications/queries.ts';
 import { sql } from '../../../src/kernel/persistence/sql.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { aHook, aRoom, told } from './hooks.ts';
@@ -29,9 +29,9 @@ async function aNotification({
   await db.query(sql`
     insert into inbox_notifications (id, user_id, kind, room_pk, subject_id, notified_at) values (${id}, 'bob', ${kind}, ${roomPk}, 'x', ${NOW})`);
   const roomId = roomPk === null ? null : room.id;
-  await noteNotification(
+  await noteNotifications(
     db,
-    { type: 'inbox.notified', notificationId: id, userId: 'bob', kind, roomId, at: NOW, about },
+    [{ type: 'inbox.notified', notificationId: id, userId: 'bob', kind, roomId, at: NOW, about }],
     delayMs,
   );
   return id;
@@ -83,7 +83,7 @@ test('[WN3] it waits; what happens to it meanwhile is told with it', async () =>
     at: NOW,
     about: { threadId: 'th_1' },
   } as const;
-  await noteNotification(db, { ...event, notificationId: id }, 120_000);
+  await noteNotifications(db, [{ ...event, notificationId: id }], 120_000);
   const [{ count, inMs } = { count: 0, inMs: 0 }] = await db.query(sql<{ count: number; inMs: number }>`
     select count(*)::int as count, (extract(epoch from max(due_at) - now()) * 1000)::float8 as "inMs" from webhook_notifications`);
   expect([count, inMs <= 60_000]).toEqual([1, true]);

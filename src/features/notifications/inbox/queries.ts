@@ -115,6 +115,15 @@ export async function findNotificationsOfThread(db: Sql, threadPk: number): Prom
   return db.query(sql<InboxRow>`select ${COLUMNS} from ${TABLES} where n.thread_pk = ${threadPk} order by n.pk`);
 }
 
+/**
+ * Those rows `n`, locked in the order in which all do that who change several: by room and thread, as the consumer of comments has them. Two that
+ * wait for each other's would not end.
+ */
+function inOrder(which: Query): Query {
+  return sql`n.pk = any(array(
+    select n.pk from inbox_notifications n where ${which} order by n.room_pk, n.subject_id collate "C", n.pk for update))`;
+}
+
 const READ = sql`read_at = greatest(now(), n.notified_at), changed_at = clock_timestamp()`;
 
 /** False when there is none of this id. What was read before keeps its time. */
@@ -129,7 +138,7 @@ export async function markReadOf(db: Sql, { userId, organizationId }: Person, id
   const which = ids === 'all' ? sql`true` : sql`n.id = any(${ids}::text[])`;
   await db.query(sql`
     update inbox_notifications n set ${READ}
-     where n.user_id = ${userId} and n.read_at is null and ${organizationIs(organizationId)} and ${which}`);
+     where ${inOrder(sql`n.user_id = ${userId} and n.read_at is null and ${organizationIs(organizationId)} and ${which}`)}`);
 }
 
 /** Returns how many there were. `id` null: all of them. */
@@ -139,7 +148,8 @@ export function deleteNotifications(
 ): Promise<number> {
   const which = id === null ? sql`true` : sql`n.id = ${id}`;
   return db.change(sql`
-    delete from inbox_notifications n where n.user_id = ${userId} and ${organizationIs(organizationId)} and ${which}`);
+    delete from inbox_notifications n
+     where ${inOrder(sql`n.user_id = ${userId} and ${organizationIs(organizationId)} and ${which}`)}`);
 }
 
 /** A thread as its notifications are asked for; null when the room has none of this id. */

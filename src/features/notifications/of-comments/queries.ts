@@ -26,18 +26,39 @@ const NOTIFIED_MAX = 10_000;
 
 type CommentEvent = Extract<AppEvent, { type: 'comment.created' | 'comment.edited' }>;
 
-/** The consumer of the `inbox` rows of the outbox. */
-export async function notifyOfComment(row: OutboxEvent, tx: Sql, deps: NotifyDeps): Promise<void> {
-  const event = appEventOf(row);
-  if (event.type !== 'comment.created' && event.type !== 'comment.edited') return;
+/**
+ * The consumer of the `inbox` rows of the outbox. It takes thread by thread, in the order in which rows of inboxes are locked; whose was first stands
+ * below in the inbox all the same.
+ */
+export async function notifyOfComments(rows: readonly OutboxEvent[], tx: Sql, deps: NotifyDeps): Promise<void> {
+  const happened = rows.flatMap((row, place) => {
+    const { id } = row;
+    const event = appEventOf(row);
+    return event.type === 'comment.created' || event.type === 'comment.edited' ? [{ id, place, event }] : [];
+  });
+  happened.sort((left, right) => left.event.roomPk - right.event.roomPk || bytewise(left.event.threadId, right.event.threadId));
+  for (const one of happened) await notifyOfComment(one, tx, deps);
+}
+
+const bytewise = (left: string, right: string): number => Buffer.compare(Buffer.from(left), Buffer.from(right));
+
+interface Happened {
+  /** In the outbox. */
+  readonly id: number;
+  /** Among those that are looked at together. */
+  readonly place: number;
+  readonly event: CommentEvent;
+}
+
+async function notifyOfComment({ id, place, event }: Happened, tx: Sql, deps: NotifyDeps): Promise<void> {
   const comment = await findComment(tx, event);
   if (comment === null) return;
   const mentioned = await findMentioned(tx, comment, newMentions(mentionsIn(comment.body), event));
   const what = event.type === 'comment.created' ? ('comment' as const) : ('edit' as const);
   const news = { author: comment.author, what, byDefault: deps.byDefault };
-  const listeners = await findListeners(tx, comment, { ...news, mentioned, event: row.id });
+  const listeners = await findListeners(tx, comment, { ...news, mentioned, event: id });
   const notified = listeners.filter((listener) => isNotified(listener, news));
-  const rows = await moveUp(tx, { comment, what, event: row.id, at: event.at, users: notified }, deps);
+  const rows = await moveUp(tx, { comment, what, event: id, place, at: event.at, users: notified }, deps);
   const certain = new Set(notified.filter((listener) => listener.mayRead === 'yes').map(({ userId }) => userId));
   const told = rows.filter(({ userId }) => certain.has(userId));
   if (told.length > 0) await deps.outbox.add(tx, ...told.flatMap((one) => outboxRowsOf(eventOf(one, comment))));
@@ -154,17 +175,22 @@ interface Move {
   readonly what: News['what'];
   /** In the outbox. */
   readonly event: number;
+  readonly place: number;
   readonly at: string;
   readonly users: readonly Listener[];
 }
 
 /** Rows that were added or moved up; none for an event that was here before. */
-async function moveUp(tx: Sql, { comment, what, event, at, users }: Move, { newNotificationId }: NotifyDeps): Promise<Told[]> {
+async function moveUp(
+  tx: Sql,
+  { comment, what, event, place, at, users }: Move,
+  { newNotificationId }: NotifyDeps,
+): Promise<Told[]> {
   if (users.length === 0) return [];
   const { organizationId, roomPk, threadPk, threadId } = comment;
   const rows = JSON.stringify(users.map(({ userId }) => ({ id: newNotificationId(), user_id: userId })));
   // Not before the comment, or clients would not count it as news; but a time that was given and lies ahead is not believed.
-  const notifiedAt = sql`greatest(clock_timestamp(), least(${at}::timestamptz, now() + interval '1 minute'))`;
+  const notifiedAt = sql`greatest(now() + ${place} * interval '1 millisecond', least(${at}::timestamptz, now() + interval '1 minute'))`;
   // A comment that was edited before its own event came has been read with the edit in it.
   const isKnown = what === 'edit' ? sql`n.read_at is null and n.notified_at >= ${at}::timestamptz` : sql`false`;
   return tx.query(sql<Told>`

@@ -6,13 +6,19 @@ import { bodyOf, type Message } from '../delivery/rules.ts';
 
 type Notified = Extract<AppEvent, { readonly type: 'inbox.notified' }>;
 
-/** Unless one waits already: it stands for all that happens until then. */
-export async function noteNotification(tx: Sql, event: Notified, delayMs: number): Promise<void> {
+/**
+ * Each unless one waits already: that stands for all that happens until then. In the order of their ids: two relays that wait for each other's would
+ * not end.
+ */
+export async function noteNotifications(tx: Sql, events: readonly Notified[], delayMs: number): Promise<void> {
+  if (events.length === 0) return;
+  const rows = events.map(({ notificationId, userId, kind, roomId, about }) => ({ notificationId, userId, kind, roomId, about }));
   await tx.query(sql`
     insert into webhook_notifications (notification_id, user_id, kind, room_id, about, due_at)
-    select ${event.notificationId}, ${event.userId}, ${event.kind}, ${event.roomId}, ${JSON.stringify(event.about)}::jsonb,
-           clock_timestamp() + ${delayMs}::float8 * interval '1 millisecond'
+    select n."notificationId", n."userId", n.kind, n."roomId", n.about, clock_timestamp() + ${delayMs}::float8 * interval '1 millisecond'
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as n ("notificationId" text, "userId" text, kind text, "roomId" text, about jsonb)
      where exists (select from webhooks where not disabled and 'notification' = any(subscribed_events))
+     order by n."notificationId" collate "C"
     on conflict (notification_id) do nothing`);
 }
 

@@ -3,8 +3,8 @@ import { systemClock, systemRandom } from '../../../../src/base/clock.ts';
 import { asRoomId, newId } from '../../../../src/base/ids.ts';
 import { silentLog } from '../../../../src/base/observe.ts';
 import { createGroup } from '../../../../src/features/notifications/groups/queries.ts';
-import { markReadOf } from '../../../../src/features/notifications/inbox/queries.ts';
-import { notifyOfComment } from '../../../../src/features/notifications/of-comments/queries.ts';
+import { deleteNotifications, markReadOf } from '../../../../src/features/notifications/inbox/queries.ts';
+import { notifyOfComments } from '../../../../src/features/notifications/of-comments/queries.ts';
 import type { ThreadsSetting } from '../../../../src/features/notifications/of-comments/rules.ts';
 import { ReaderNotes } from '../../../../src/features/notifications/readers/queries.ts';
 import { changeRoomSettings } from '../../../../src/features/notifications/settings/queries.ts';
@@ -47,7 +47,7 @@ function eventOf(of: MadeThread, commentId: string, over: Partial<AppEvent> = {}
 /** The consumer, as the relay calls it. */
 const consume = (event: AppEvent, { id = ++events, byDefault = 'replies_and_mentions' as ThreadsSetting } = {}) =>
   db.transaction((tx) =>
-    notifyOfComment({ id, type: 'inbox', payload: event as never }, tx, { outbox, byDefault, newNotificationId }),
+    notifyOfComments([{ id, type: 'inbox', payload: event as never }], tx, { outbox, byDefault, newNotificationId }),
   );
 /** A comment, and what follows from it. */
 async function comment(of: MadeThread, what: Parameters<typeof makeComment>[2] = {}): Promise<string> {
@@ -266,7 +266,7 @@ test('[NT29] a room that is deleted meanwhile waits for the notifications, and t
     return run();
   });
   await slow.transaction((tx) =>
-    notifyOfComment({ id: ++events, type: 'inbox', payload: event as never }, tx, {
+    notifyOfComments([{ id: ++events, type: 'inbox', payload: event as never }], tx, {
       outbox,
       byDefault: 'replies_and_mentions',
       newNotificationId,
@@ -319,4 +319,62 @@ test('[NT17] a comment that was edited before its own event came is read with th
     eventOf(thread, id, { type: 'comment.edited', mentionedBefore: [], groupsMentionedBefore: [], at: editedAt } as never),
   );
   expect((await told()).map(({ userId }) => userId)).toEqual(['carol']); // who has read it meanwhile is told rather twice than not at all
+});
+
+describe('many at once', () => {
+  /** Of each test its own. */
+  let eve: string;
+  /** Threads of two rooms, in the order of these, of which eve has been told; made and named in this order, or the other one. */
+  async function twoThreads(made: 'in order' | 'turned'): Promise<[MadeThread, MadeThread]> {
+    eve = `eve ${++events}`;
+    const rooms = [await makeRoom(db), await makeRoom(db)];
+    const threads: MadeThread[] = [];
+    for (const room of made === 'in order' ? rooms : rooms.reverse()) threads.push(await makeThread(db, room));
+    for (const of of threads) await comment(of, { mentions: [eve] });
+    return (made === 'in order' ? threads : threads.reverse()) as [MadeThread, MadeThread];
+  }
+  const newsOf = async (...threads: MadeThread[]) => {
+    const rows = [];
+    for (const of of threads)
+      rows.push({ id: ++events, type: 'inbox', payload: eventOf(of, await makeComment(db, of, { mentions: [eve] })) as never });
+    return rows;
+  };
+  const deps = { outbox, byDefault: 'replies_and_mentions' as const, newNotificationId };
+
+  test('[NT30] of two relays that tell of the same threads, and one who reads or deletes all, none waits for another for ever', async () => {
+    const meets = (['relay', 'read', 'delete'] as const).flatMap((meet) => [
+      [meet, 'in order'] as const,
+      [meet, 'turned'] as const,
+    ]);
+    for (const [meet, made] of meets) {
+      const [first, second] = await twoThreads(made);
+      const [rows, others] = [await newsOf(first, second), await newsOf(second, first)];
+      const met = {
+        relay: () => db.transaction((tx) => notifyOfComments(others, tx, deps)),
+        read: () => readAll(eve),
+        delete: () => deleteNotifications(db, { userId: eve, organizationId: null, id: null }),
+      };
+      const meeting: Promise<unknown>[] = [];
+      const slow = meddled(db, async ({ text }, run) => {
+        const answer = await run();
+        if (text.includes('insert into inbox_notifications') && meeting.length === 0) {
+          meeting.push(met[meet]());
+          const waiting = sql`select from pg_stat_activity where wait_event_type = 'Lock' and query ~ '(insert into|update|delete from) inbox_'`;
+          await until('it waits', async () => (await db.query(waiting)).length > 0);
+        }
+        return answer;
+      });
+      await slow.transaction((tx) => notifyOfComments(rows, tx, deps));
+      await Promise.all(meeting);
+      expect(meeting).toHaveLength(1);
+    }
+  });
+
+  test('[NT31] of what is told together the later comment stands above, whatever its thread', async () => {
+    const [first, second] = await twoThreads('turned');
+    const rows = await newsOf(second, first, second);
+    await db.transaction((tx) => notifyOfComments(rows, tx, deps));
+    const at = async (of: MadeThread) => Date.parse((await rowsOf(of))[0]!.notifiedAt);
+    expect((await at(second)) - (await at(first))).toBe(1);
+  });
 });
