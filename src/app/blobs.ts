@@ -6,6 +6,7 @@ import { systemClock, systemRandom } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
 import { deleteOldDrafts } from '../features/comments/attachments/queries.ts';
+import { deleteForgotten } from '../features/notifications/inbox/queries.ts';
 import { BlobSweep } from '../kernel/persistence/blob-sweep.ts';
 import type { Blobs } from '../kernel/persistence/blobs.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
@@ -36,7 +37,7 @@ export async function openBlobs(settings: Settings, { db, log, publicUrl, secret
   const sweeps = [
     new BlobSweep({ db, blobs: stored.blobs, clock: systemClock, log }),
     sweepUploads({ db, parts: stored.blobs.parts, clock: systemClock, log }),
-    sweepDrafts(db, log),
+    sweepLeftovers(db, log),
   ];
   const close = async (): Promise<void> => {
     await Promise.all(sweeps.map((sweep) => sweep.close()));
@@ -45,13 +46,16 @@ export async function openBlobs(settings: Settings, { db, log, publicUrl, secret
   return { blobs: stored.blobs, serve: stored.serve, close };
 }
 
-const DRAFTS_EVERY_MS = 600_000;
-const DRAFTS_AT_ONCE = 100;
+const LEFTOVERS_EVERY_MS = 600_000;
+const LEFTOVERS_AT_ONCE = 100;
 
-/** Attachments that were uploaded for a comment which never came. */
-function sweepDrafts(db: Sql, log: Log): Sweep {
-  const some = async (): Promise<boolean> => (await deleteOldDrafts(db, DRAFTS_AT_ONCE)) === DRAFTS_AT_ONCE;
-  return new Sweep({ clock: systemClock, log }, { phrase: 'drafts not swept', everyMs: DRAFTS_EVERY_MS, some });
+/** Attachments that were uploaded for a comment which never came, and notifications that were deleted so long ago that nobody hears of it. */
+function sweepLeftovers(db: Sql, log: Log): Sweep {
+  const some = async (): Promise<boolean> => {
+    const deleted = [await deleteOldDrafts(db, LEFTOVERS_AT_ONCE), await deleteForgotten(db, LEFTOVERS_AT_ONCE)];
+    return deleted.includes(LEFTOVERS_AT_ONCE);
+  };
+  return new Sweep({ clock: systemClock, log }, { phrase: 'leftovers not swept', everyMs: LEFTOVERS_EVERY_MS, some });
 }
 
 interface Stored extends Pick<OpenedBlobs, 'blobs' | 'serve'> {

@@ -199,8 +199,8 @@ export async function addToBatch(tx: Sql, activity: NewActivity): Promise<string
   await tx.query(sql`select pg_advisory_xact_lock(hashtextextended(${JSON.stringify([userId, kind, subjectId])}, 0))`);
   const [latest] = await tx.query(sql<{ pk: number; id: string; activities: number }>`
     select pk, id, jsonb_array_length(details -> 'activities') as activities from inbox_notifications
-     where user_id = ${userId} and kind = ${kind} and subject_id = ${subjectId} and organization_id = ${organizationId}
-       and room_pk is not distinct from ${roomPk}
+     where user_id = ${userId} and kind = ${kind} and subject_id = ${subjectId} and room_pk is not distinct from ${roomPk}
+       and (room_pk is not null or organization_id = ${organizationId})     -- a room may have moved since
      order by pk desc limit 1 for update`);
   if (latest === undefined || latest.activities >= TRIGGER_LIMITS.activitiesMax) return addNotification(tx, activity);
   const added = JSON.stringify([shownActivity(activity)]);
@@ -255,4 +255,11 @@ export async function findDeletedInboxSince(
        and ${roomId === null ? sql`true` : sql`room_id = ${roomId}`}
      order by deleted_at desc limit ${CHANGED_MAX}`);
   return rows.map(({ roomId: of, ...row }) => ({ type: 'deletedInboxNotification', ...row, ...(of !== null && { roomId: of }) }));
+}
+
+/** Deletes some of what is kept no longer of deleted ones, of users who have deleted nothing since. Returns how many. */
+export function deleteForgotten(db: Sql, limit: number): Promise<number> {
+  return db.change(sql`
+    delete from deleted_inbox_notifications where ctid = any(array(
+      select ctid from deleted_inbox_notifications where deleted_at < now() - interval '30 days' limit ${limit} for update skip locked))`);
 }

@@ -4,6 +4,7 @@ import {
   addNotification,
   addToBatch,
   countUnread,
+  deleteForgotten,
   deleteNotifications,
   findDeletedInboxSince,
   findInboxChangedSince,
@@ -226,6 +227,17 @@ describe('deleting', () => {
   });
 });
 
+test('[IB17] what was deleted a month ago is forgotten without another deletion too, some at a time', async () => {
+  const old = [await ring(), await ring(), await ring()];
+  const fresh = await ring();
+  await deleteNotifications(db, { userId: bob, organizationId: null, id: null });
+  await db.query(sql`
+    update deleted_inbox_notifications set deleted_at = now() - interval '31 days' where id = any(${old}::text[])`);
+  expect([await deleteForgotten(db, 2), await deleteForgotten(db, 2), await deleteForgotten(db, 2)]).toEqual([2, 1, 0]);
+  const left = await db.query(sql<{ id: string }>`select id from deleted_inbox_notifications where user_id = ${bob}`);
+  expect(idsOf(left)).toEqual([fresh]);
+});
+
 describe('a batch', () => {
   test('[IB18] gathers 50 activities on one subject, oldest first, moves up and becomes unread; the 51st begins another', async () => {
     const first = await ringInBatch({ nowIso: isoAt(0) });
@@ -251,6 +263,12 @@ describe('a batch', () => {
     ])
       ids.add(await ringInBatch(over));
     expect(ids.size).toBe(6);
+  });
+
+  test('[IB24] goes on when its room has moved to another organisation', async () => {
+    const first = await ringInBatch({ roomPk: room.pk });
+    await db.query(sql`update rooms set organization_id = 'moved' where pk = ${room.pk}`);
+    expect(await ringInBatch({ roomPk: room.pk, organizationId: 'moved' })).toBe(first);
   });
 
   test('[IB20] of many activities at once each is in it once', async () => {
