@@ -52,16 +52,39 @@ function isReadable({ publicIn, privateIn, textsIn }: Readable): Query {
     else true end`;
 }
 
-/** Up to `limit` notifications, the latest first, from just after `after`. */
+/** Up to `limit` notifications, the latest first, from just after `after`; with `to`, none beyond that. */
 export async function listInbox(
   db: Sql,
   scope: InboxScope,
-  { after, limit }: { readonly after: Position | null; readonly limit: number },
+  { after, to = null, limit }: { readonly after: Position | null; readonly to?: Position | null; readonly limit: number },
 ): Promise<InboxRow[]> {
-  const from =
-    after === null ? sql`true` : sql`(n.notified_at, n.pk) < (${isoFromMs(after.atMs)}::timestamptz, ${after.pk}::bigint)`;
+  const last = to === null ? sql`true` : sql`(n.notified_at, n.pk) >= ${placeOf(to)}`;
   return db.query(sql<InboxRow>`
-    select ${COLUMNS} from ${TABLES} where ${conditionOf(scope)} and ${from} order by n.notified_at desc, n.pk desc limit ${limit}`);
+    select ${COLUMNS} from ${TABLES} where ${conditionOf(scope)} and ${beyond(after)} and ${last}
+     order by n.notified_at desc, n.pk desc limit ${limit}`);
+}
+
+const placeOf = ({ atMs, pk }: Position): Query => sql`(${isoFromMs(atMs)}::timestamptz, ${pk}::bigint)`;
+const beyond = (after: Position | null): Query => (after === null ? sql`true` : sql`(n.notified_at, n.pk) < ${placeOf(after)}`);
+
+/** So many notifications are looked at for one page, those among them that may not be read, too. */
+export const LOOKED_AT_MAX = 1_000;
+
+/** The rooms of the notifications that a page may show, and where the last of these stands: null when all are among them. */
+export async function lookAhead(
+  db: Sql,
+  scope: InboxScope,
+  after: Position | null,
+): Promise<{ readonly rooms: RoomOfInbox[]; readonly to: Position | null }> {
+  const rows = await db.query(sql<{ roomPk: number | null; notifiedAt: string; pk: number }>`
+    select n.room_pk as "roomPk", n.notified_at as "notifiedAt", n.pk from ${TABLES} where ${conditionOf({ ...scope, readable: null })} and ${beyond(after)}
+     order by n.notified_at desc, n.pk desc limit ${LOOKED_AT_MAX}`);
+  const pks = [...new Set(rows.flatMap(({ roomPk }) => roomPk ?? []))];
+  const last = rows.length < LOOKED_AT_MAX ? undefined : rows.at(-1);
+  return {
+    rooms: await findRooms(db, sql`pk = any(${pks}::bigint[])`),
+    to: last === undefined ? null : { atMs: Date.parse(last.notifiedAt), pk: last.pk },
+  };
 }
 
 /** What was added, moved up or read since, the earliest change first, and one more than an answer has. */
@@ -88,21 +111,38 @@ export interface RoomOfInbox {
 const ACCESSES = sql`jsonb_build_object(
   'defaultAccesses', default_accesses, 'usersAccesses', users_accesses, 'groupsAccesses', groups_accesses) as accesses`;
 
-/** The rooms that a person's inbox tells of, or told of something that was deleted since. */
-export async function findRoomsOfInbox(
-  db: Sql,
-  { userId, organizationId }: Person,
-  { deletedSinceMs }: { readonly deletedSinceMs: number | null },
-): Promise<RoomOfInbox[]> {
-  const deleted =
-    deletedSinceMs === null
-      ? sql``
-      : sql`or id in (select room_id from deleted_inbox_notifications
-                       where user_id = ${userId} and deleted_at >= ${isoFromMs(deletedSinceMs)}::timestamptz)`;
-  return db.query(sql<RoomOfInbox>`
-    select pk, id, organization_id as "organizationId", ${ACCESSES} from rooms
-     where organization_id = ${organizationId}
-       and (pk in (select room_pk from inbox_notifications where user_id = ${userId}) ${deleted})`);
+function findRooms(db: Sql, which: Query): Promise<RoomOfInbox[]> {
+  return db.query(
+    sql<RoomOfInbox>`select pk, id, organization_id as "organizationId", ${ACCESSES} from rooms where ${which} order by pk`,
+  );
+}
+
+/** The rooms that what is unread is of. */
+export function findRoomsOfUnread(db: Sql, scope: InboxScope): Promise<RoomOfInbox[]> {
+  return findRooms(
+    db,
+    sql`pk in (select n.room_pk from ${TABLES} where ${conditionOf({ ...scope, readable: null })} and n.read_at is null)`,
+  );
+}
+
+/**
+ * The rooms of a person's inbox of which there may be something to tell since: of the inbox, of threads, or of what the person said of them. Those
+ * where nothing has happened are looked up by index, and not read.
+ */
+export function findRoomsChangedSince(db: Sql, { userId, organizationId }: Person, sinceMs: number): Promise<RoomOfInbox[]> {
+  const since = sql`${isoFromMs(sinceMs)}::timestamptz`;
+  return findRooms(
+    db,
+    sql`organization_id = ${organizationId} and (
+      pk in (select room_pk from inbox_notifications where user_id = ${userId} and changed_at >= ${since})
+      or id in (select room_id from deleted_inbox_notifications where user_id = ${userId} and deleted_at >= ${since})
+      or pk in (select room_pk from inbox_notifications where user_id = ${userId}) and (
+        exists (select from threads t where t.room_pk = rooms.pk and t.changed_at >= ${since})
+        or exists (select from deleted_threads d where d.room_pk = rooms.pk and d.deleted_at >= ${since})
+        or pk in (select room_pk from room_subscription_settings where user_id = ${userId} and changed_at >= ${since})
+        or pk in (select t.room_pk from thread_subscriptions s join threads t on t.pk = s.thread_pk
+                   where s.user_id = ${userId} and s.changed_at >= ${since})))`,
+  );
 }
 
 export async function findNotification(db: Sql, { id, userId }: { id: string; userId: string }): Promise<InboxRow | null> {

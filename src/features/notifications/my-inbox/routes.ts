@@ -19,10 +19,12 @@ import {
   countUnread,
   deleteNotifications,
   findDeletedInboxSince,
-  findRoomsOfInbox,
+  findRoomsChangedSince,
+  findRoomsOfUnread,
   type InboxScope,
   listInbox,
   listInboxSince,
+  lookAhead,
   markReadOf,
   type RoomOfInbox,
 } from '../inbox/queries.ts';
@@ -83,12 +85,14 @@ export const listMyInboxRoute = route({
   async handle({ principal, query }, deps) {
     const requestedAt = isoFromMs(deps.nowMs()); // before anything is read: what comes later is in the next delta
     const { limit, cursor } = query;
-    const scope = await scopeOf(principal, query.query, { ...deps, deletedSinceMs: null });
-    const list = listAsked('my-inbox', [scope.userId, scope.organizationId, query.query]);
+    const asked = askedBy(principal, query.query, deps);
+    const list = listAsked('my-inbox', [asked.userId, asked.organizationId, query.query]);
     const after = cursor === undefined ? null : positionAt(cursor, { list, key: 'cursor' });
-    const found = await listInbox(deps.db, scope, { after, limit: limit + 1 }); // one more tells whether another page follows
+    const { rooms, to } = await lookAhead(deps.db, asked, after);
+    const scope = { ...asked, readable: await judged(principal, rooms, deps) };
+    const found = await listInbox(deps.db, scope, { after, to, limit: limit + 1 }); // one more tells whether another page follows
     const page = fitting(found, limit);
-    const last = found.length > page.length ? page.at(-1) : undefined;
+    const last = found.length > page.length ? positionOf(page.at(-1)!) : to;
     const ids = groupsNamedIn(page);
     const { userId } = scope;
     return {
@@ -97,7 +101,7 @@ export const listMyInboxRoute = route({
       groups: (await findGroups(deps.db, { ids, organizationId: scope.organizationId })).map(forClients),
       meta: {
         requestedAt,
-        nextCursor: last === undefined ? null : cursorAfter(positionOf(last), list),
+        nextCursor: last === null ? null : cursorAfter(last, list),
       },
     };
   },
@@ -113,9 +117,10 @@ export const listMyInboxSinceRoute = route({
   async handle({ principal, query }, deps) {
     const sinceMs = changesSince(query.since);
     const requestedAtMs = deps.nowMs();
-    const scope = await scopeOf(principal, query.query, { ...deps, deletedSinceMs: sinceMs });
-    const { userId, organizationId, readable } = scope;
-    const found = await listInboxSince(deps.db, scope, sinceMs);
+    const asked = askedBy(principal, query.query, deps);
+    const { userId, organizationId } = asked;
+    const readable = await judged(principal, await findRoomsChangedSince(deps.db, { userId, organizationId }, sinceMs), deps);
+    const found = await listInboxSince(deps.db, { ...asked, readable }, sinceMs);
     const told = fitting(found, CHANGED_MAX);
     const leftOut = found[told.length];
     return {
@@ -135,7 +140,9 @@ export const countMyUnreadRoute = route({
   query: CountQuery,
   reply: CountReply,
   async handle({ principal, query }, deps) {
-    return { count: await countUnread(deps.db, await scopeOf(principal, query.query, { ...deps, deletedSinceMs: null })) };
+    const asked = askedBy(principal, query.query, deps);
+    const readable = await judged(principal, await findRoomsOfUnread(deps.db, asked), deps);
+    return { count: await countUnread(deps.db, { ...asked, readable }) };
   },
 });
 
@@ -210,20 +217,14 @@ export function myInboxRoutes(deps: MyInboxDeps): BoundRoute[] {
   ];
 }
 
-type PersonalScope = InboxScope & Person & { readonly readable: Readable };
+/** What is asked of whose inbox, before it is known what may be read. */
+function askedBy(principal: Principal, query: string | undefined, { personOf }: MyInboxDeps): InboxScope & Person {
+  return { ...personOf(principal), filter: filterOf(query, 'client'), readable: null };
+}
 
-async function scopeOf(
-  principal: Principal,
-  query: string | undefined,
-  { deletedSinceMs, ...deps }: MyInboxDeps & { readonly deletedSinceMs: number | null },
-): Promise<PersonalScope> {
-  const person = deps.personOf(principal);
-  const filter = filterOf(query, 'client');
-  const rooms = await findRoomsOfInbox(deps.db, person, { deletedSinceMs });
-  const judged = await Promise.all(
-    rooms.map(async (room) => ({ pk: room.pk, permissions: await deps.permissionsIn(principal, room) })),
-  );
-  return { ...person, filter, readable: readableOf(judged) };
+async function judged(principal: Principal, rooms: readonly RoomOfInbox[], { permissionsIn }: MyInboxDeps): Promise<Readable> {
+  const permissions = rooms.map(async (room) => ({ pk: room.pk, permissions: await permissionsIn(principal, room) }));
+  return readableOf(await Promise.all(permissions));
 }
 
 async function shown(rows: readonly InboxRow[], { db, findThreads }: MyInboxDeps) {

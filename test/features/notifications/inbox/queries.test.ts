@@ -11,11 +11,13 @@ import {
   findInboxOfThreads,
   findNotification,
   findNotificationsOfThread,
-  findRoomsOfInbox,
+  findRoomsChangedSince,
+  findRoomsOfUnread,
   findThreadPk,
   type InboxScope,
   listInbox,
   listInboxSince,
+  lookAhead,
   markRead,
   markReadOf,
   type NewActivity,
@@ -36,7 +38,6 @@ beforeEach(async () => {
   bob = `bob ${++made}`;
 });
 
-const NOW = { deletedSinceMs: null };
 const isoAt = (second: number) => new Date(Date.UTC(2031, 1, 3, 4, 5, second)).toISOString();
 const activity = (over: Partial<NewActivity> = {}): NewActivity => ({
   notificationId: `in_${++made}`,
@@ -137,15 +138,60 @@ describe('lists', () => {
     expect(await seen({ privateIn: pks })).toEqual([custom, privately].sort());
     expect(await seen({ textsIn: pks })).toEqual([custom, text].sort());
     expect(await seen({ publicIn: pks, privateIn: pks, textsIn: pks })).toHaveLength(4);
-    expect(await findRoomsOfInbox(db, { userId: bob, organizationId: 'default' }, NOW)).toEqual([
-      {
-        pk: room.pk,
-        id: room.id,
-        organizationId: 'default',
-        accesses: { defaultAccesses: ['*:write'], usersAccesses: {}, groupsAccesses: {} },
-      },
-    ]);
-    expect(await findRoomsOfInbox(db, { userId: bob, organizationId: 'acme' }, NOW)).toEqual([]);
+    const found = {
+      pk: room.pk,
+      id: room.id,
+      organizationId: 'default',
+      accesses: { defaultAccesses: ['*:write'], usersAccesses: {}, groupsAccesses: {} },
+    };
+    expect(await lookAhead(db, scope({ organizationId: 'default' }), null)).toEqual({ rooms: [found], to: null });
+    expect(await findRoomsOfUnread(db, scope({ organizationId: 'default' }))).toEqual([found]);
+    expect(await findRoomsChangedSince(db, { userId: bob, organizationId: 'default' }, Date.now() - 60_000)).toEqual([found]);
+    expect((await lookAhead(db, scope({ organizationId: 'acme' }), null)).rooms).not.toContainEqual(found);
+    expect(await findRoomsOfUnread(db, scope({ organizationId: 'acme' }))).toEqual([]);
+    expect(await findRoomsChangedSince(db, { userId: bob, organizationId: 'acme' }, 0)).toEqual([]);
+  });
+});
+
+describe('rooms of an inbox', () => {
+  const person = () => ({ userId: bob, organizationId: 'default' });
+  const roomsSince = async (sinceMs = Date.now() - 60_000) =>
+    (await findRoomsChangedSince(db, person(), sinceMs)).map(({ pk }) => pk).sort();
+  const longAgo = (table: 'threads' | 'inbox_notifications') =>
+    db.query(sql`update ${{ text: table, values: [] }} set changed_at = now() - interval '1 day' where room_pk = ${room.pk}`);
+
+  test('[IB26] a delta reads those alone of which there may be something to tell', async () => {
+    const [thread, quiet] = [await makeThread(db, room), await makeRoom(db)];
+    await news(await makeThread(db, quiet));
+    await db.query(sql`update threads set changed_at = now() - interval '1 day' where room_pk = ${quiet.pk}`);
+    await db.query(sql`update inbox_notifications set changed_at = now() - interval '1 day' where room_pk = ${quiet.pk}`);
+    const id = await news(thread);
+    expect([await roomsSince(Date.now() - 172_800_000), await roomsSince()]).toEqual([[room.pk, quiet.pk].sort(), [room.pk]]);
+    await longAgo('inbox_notifications');
+    expect(await roomsSince()).toEqual([room.pk]); // for its thread
+    await longAgo('threads');
+    expect(await roomsSince()).toEqual([]);
+    const whatElse = [
+      sql`insert into thread_subscriptions (thread_pk, user_id) values (${thread.pk}, ${bob})`,
+      sql`insert into room_subscription_settings (room_pk, user_id, threads) values (${room.pk}, ${bob}, 'all')`,
+      sql`insert into deleted_threads (room_pk, id, visibility, user_ids) values (${room.pk}, 'th', 'public', '{}')`,
+    ];
+    for (const change of whatElse) {
+      await db.query(change);
+      expect(await roomsSince()).toEqual([room.pk]);
+      await db.query(sql`delete from thread_subscriptions where user_id = ${bob}`);
+      await db.query(sql`delete from room_subscription_settings where user_id = ${bob}`);
+      await db.query(sql`delete from deleted_threads where room_pk = ${room.pk}`);
+      expect(await roomsSince()).toEqual([]);
+    }
+    await deleteNotifications(db, { ...person(), id });
+    expect(await roomsSince()).toEqual([room.pk]);
+  });
+
+  test('[IB26] a count reads those of what is unread', async () => {
+    const ids = [await news(await makeThread(db, room)), await news(await makeThread(db, await makeRoom(db)))];
+    await markReadOf(db, person(), [ids[1]!]);
+    expect((await findRoomsOfUnread(db, scope())).map(({ pk }) => pk)).toEqual([room.pk]);
   });
 });
 
