@@ -73,5 +73,6 @@ function backlogQuery(): Query<Found> {
               from outbox where due_at <= now()) o,
            (select count(*)::int as messages,
                    greatest(0, coalesce(extract(epoch from now() - min(due_at)), 0))::float as age
-              from webhook_deliveries where due_at is not null) w`;
+              from webhook_deliveries d join webhooks on webhooks.pk = d.webhook_pk and not disabled
+             where due_at is not null) w`;
 }

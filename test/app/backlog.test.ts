@@ -27,6 +27,11 @@ test('[BG1] due events and undelivered messages are counted, with the age of the
                   values ('wh_1', 'https://a', '{}', 60, 60, 's') returning pk)
     insert into webhook_deliveries (webhook_pk, id, body, due_at)
     select pk, id, '{}', due_at from hook, (values ('a', now() - interval '2 minutes'), ('b', now() + interval '1 hour'), ('c', null)) as m (id, due_at)`);
+  await db.query(sql`
+    with off as (insert into webhooks (id, url, subscribed_events, storage_throttle_s, ydoc_throttle_s, secret, disabled)
+                 values ('wh_2', 'https://a', '{}', 60, 60, 's', true) returning pk)
+    insert into webhook_deliveries (webhook_pk, id, body, due_at)
+    select pk, 'd', '{}', now() - interval '1 hour' from off union select 0, 'e', '{}', now() - interval '1 hour'`); // nobody waits for these
   const { metrics, read } = gauges();
   const backlog = watchBacklog({ db, clock: systemClock, log: silentLog, metrics });
   onTestFinished(() => backlog.close());
