@@ -4,8 +4,8 @@
  *
  * Children inherit standard output and error, so their logs pass through; the channel for messages ends with either process.
  */
-import { fork } from 'node:child_process';
-import type { StartChild, SupervisorLink, WorkerReport } from '../kernel/cluster/child-worker.ts';
+import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildExit, StartChild, SupervisorLink, WorkerReport } from '../kernel/cluster/child-worker.ts';
 
 /** Set for children only: which place they have. It is no setting. */
 const MARK = 'ATRIUM_WORKER';
@@ -19,20 +19,30 @@ export function childWorkers({
   execArgv?: readonly string[];
 }): StartChild {
   return ({ index, settings, ...events }) => {
-    const child = fork(entry, [], {
-      env: { ...process.env, ...settings, [MARK]: String(index) },
-      execArgv: [...execArgv],
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    });
-    child.on('message', (message) => events.onReport(message as WorkerReport));
     const ended = once(events.onExit);
+    let child: ChildProcess;
+    try {
+      child = fork(entry, [], {
+        env: { ...process.env, ...settings, [MARK]: String(index) },
+        execArgv: [...execArgv],
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      });
+    } catch (error) {
+      setImmediate(() => ended(notMade(error))); // as Node itself does for most reasons, but not for ENOMEM and E2BIG
+      return { pid: null, stop: () => undefined, kill: () => undefined };
+    }
+    child.on('message', (message) => events.onReport(message as WorkerReport));
     child.on('exit', (code, signal) => ended({ code, signal }));
     // Besides a process that could not be made, a signal or message that could not be sent: then its exit follows.
-    child.on('error', () => {
-      if (child.pid === undefined) ended({ code: null, signal: null });
+    child.on('error', (error) => {
+      if (child.pid === undefined) ended(notMade(error));
     });
     return { pid: child.pid ?? null, stop: () => void child.kill('SIGTERM'), kill: () => void child.kill('SIGKILL') };
   };
+}
+
+function notMade(err: unknown): ChildExit {
+  return { code: null, signal: null, err };
 }
 
 /** Null in a process that nobody supervises. */

@@ -13,6 +13,8 @@ export type WorkerReport =
 export interface ChildExit {
   readonly code: number | null;
   readonly signal: string | null;
+  /** Why there was no process to be had. */
+  readonly err?: unknown;
 }
 
 export interface ChildEvents {
