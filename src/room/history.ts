@@ -9,6 +9,7 @@ import type { RequestKey } from '../base/ids.ts';
 import { sha256Base64 } from '../base/sha256.ts';
 import { SmallMap, SmallSet } from '../base/small.ts';
 import { encodeVersion } from './history-body.ts';
+import { REQUEST_AGE_MS_MAX } from './recent-requests.ts';
 import type { Command, DecideContext, Effect, RoomState } from './shapes.ts';
 
 export interface History {
@@ -78,12 +79,20 @@ export function hasUnkeptChanges({ changedAt, keptUpTo }: History): boolean {
   return changedAt > keptUpTo;
 }
 
-/** The same for the same request: one that comes again after a crash finds what it made. */
-export function versionIdOf({ id }: RequestKey): string {
-  return `vh_${id.slice(0, ID_LENGTH)}`;
+/**
+ * The same for the same request on one day: one that comes again after a crash finds what it made, and a key that is used again when its request
+ * is forgotten makes another version. Given up: a crash before the request is journaled, and a repetition after midnight (UTC), make two.
+ */
+export function versionIdOf({ id }: RequestKey, atMs: number): string {
+  return idFrom(`${id} ${Math.floor(atMs / REQUEST_AGE_MS_MAX)}`);
 }
 
 const ID_LENGTH = 21;
+
+function idFrom(name: string): string {
+  const digest = sha256Base64(Buffer.from(name));
+  return `vh_${digest.replaceAll('+', '-').replaceAll('/', '_').slice(0, ID_LENGTH)}`;
+}
 
 /**
  * Takes a version; the reply is the shell's, once it is kept. A request that comes again meanwhile waits for the same one. It is remembered when
@@ -93,13 +102,13 @@ const ID_LENGTH = 21;
 export function decideHistoryKeep(room: RoomState, command: Keep, ctx: DecideContext): Effect[] {
   const { history } = room;
   const request = command.request ?? null;
-  const id = request === null ? ownId(room) : versionIdOf(request);
-  const underWay = history.taken.get(id);
+  const underWay = request === null ? undefined : underWayFor(history, request);
   if (underWay !== undefined) {
     if (underWay.request?.digest !== request?.digest) throw new AppError('IDEMPOTENCY_KEY_REUSED');
     return [{ type: 'keep', version: underWay }];
   }
   if (history.taken.size >= TAKEN_MAX || takenBytes(history) >= TAKEN_BYTES_MAX) throw new AppError('ROOM_OVERLOADED');
+  const id = request === null ? ownId(room) : versionIdOf(request, ctx.nowMs);
   const body = encodeVersion(room);
   const version: TakenVersion = { id, request, version: room.version, atMs: ctx.nowMs, authors: [...history.authors], body };
   history.taken.set(id, version);
@@ -139,6 +148,11 @@ function noteKept(history: History, { upTo, atMs }: { upTo: number; atMs: number
   history.keptAtMs = Math.max(history.keptAtMs, atMs);
 }
 
+function underWayFor({ taken }: History, { id }: RequestKey): TakenVersion | undefined {
+  for (const version of taken.values()) if (version.request?.id === id) return version;
+  return undefined;
+}
+
 function takenBytes({ taken }: History): number {
   let bytes = 0;
   for (const { body } of taken.values()) bytes += body.length;
@@ -147,6 +161,5 @@ function takenBytes({ taken }: History): number {
 
 /** For a version that nobody asked for. No decision of another owner has this name. */
 function ownId({ claim: { stream, epoch }, decision }: RoomState): string {
-  const digest = sha256Base64(Buffer.from(`${stream} ${epoch} ${decision}`));
-  return `vh_${digest.replaceAll('+', '-').replaceAll('/', '_').slice(0, ID_LENGTH)}`;
+  return idFrom(`${stream} ${epoch} ${decision}`);
 }

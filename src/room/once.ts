@@ -27,7 +27,7 @@ export function decideOnce(room: RoomState, command: Command, { request, nowMs, 
     return command.type === 'history.keep' ? effects : remember(room, effects, { command, request, atMs: nowMs });
   }
   if (known.digest !== request.digest) throw new AppError('IDEMPOTENCY_KEY_REUSED');
-  return answerAgain(room, command, { request, kept: known.answer });
+  return answerAgain(room, command, { request, atMs: known.atMs, kept: known.answer });
 }
 
 interface Decided {
@@ -64,12 +64,13 @@ function answerToKeep(command: Command, effects: readonly Effect[]): string | nu
 
 interface Known {
   readonly request: RequestKey;
+  readonly atMs: number;
   /** What was kept of the answer. */
   readonly kept: string | null;
 }
 
 /** The first answer, once it is durable. Of `storage.nodes` the number is the first one; the nodes are those of now, for they are there to be edited. */
-function answerAgain(room: RoomState, command: Command, { request, kept }: Known): Effect[] {
+function answerAgain(room: RoomState, command: Command, { request, atMs, kept }: Known): Effect[] {
   switch (command.type) {
     case 'storage.initialize':
       return [reply(initializedText(command))];
@@ -77,7 +78,7 @@ function answerAgain(room: RoomState, command: Command, { request, kept }: Known
       if (kept === null) return decideStorageNodes(room);
       return [reply({ actor: JSON.parse(kept), lines: bytesOf(room.storage, LINES) })];
     case 'history.keep':
-      return [reply({ id: versionIdOf(request) })];
+      return [reply({ id: versionIdOf(request, atMs) })];
     case 'storage.send':
       return [reply(kept === null ? { ops: [] } : JSON.parse(kept))]; // too much to keep: the answer is then only that it happened
     default:

@@ -37,10 +37,11 @@ export class RecentRequests {
   readonly #answers = new SmallMap<string, string>();
   #answersCharacters = 0;
 
-  find(id: string, nowMs: number): Pick<DecidedRequest, 'digest' | 'answer'> | null {
+  find(id: string, nowMs: number): Omit<DecidedRequest, 'id'> | null {
     const decided = this.#decided?.find(id) ?? null;
     if (decided === null || isOld(decided, nowMs)) return null;
-    return { digest: decided.digest, answer: this.#answers.get(id) ?? null };
+    const { digest, atMs } = decided;
+    return { digest, atMs, answer: this.#answers.get(id) ?? null };
   }
 
   add({ id, digest, atMs, answer }: DecidedRequest): void {

@@ -16,7 +16,7 @@ import type { JournalRecord } from './journal-record.ts';
 import type { RecentRequests } from './recent-requests.ts';
 import type { Recipient } from './recipient.ts';
 import type { Schema } from './schema/compile.ts';
-import type { PatchOperation } from './storage/patch.ts';
+import type { JsonPatch } from './storage/patch.ts';
 import type { Storage } from './storage/tree.ts';
 import type { Ydoc } from './ydoc/ydoc.ts';
 
@@ -187,7 +187,7 @@ export type Command =
   | { readonly type: 'storage.refers'; readonly fileIds: readonly string[] } // → string[], those of them that Storage refers to
   | ({ readonly type: 'storage.initialize'; readonly root: Json; readonly typeKey: string } & Repeated) // → JSON text
   | ({ readonly type: 'storage.delete' } & Repeated) // → null
-  | ({ readonly type: 'storage.patch'; readonly operations: readonly PatchOperation[] } & Repeated) // → null
+  | ({ readonly type: 'storage.patch' } & JsonPatch & Repeated) // → null
   | ({ readonly type: 'storage.nodes' } & Repeated) // → { actor, lines }: a line of JSON in UTF-8 for each node
   | ({ readonly type: 'storage.send'; readonly ops: readonly Op[] } & Repeated) // → { ops }
   | { readonly type: 'schema.attach'; readonly schema: Pick<RoomSchema, 'id' | 'body'> } // → AttachedAt

@@ -11,6 +11,7 @@ import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
 import type { Sql } from '../../src/kernel/persistence/sql.ts';
 import { Beat } from '../../src/room/beat.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
+import { versionIdOf } from '../../src/room/history.ts';
 import { decodeVersion } from '../../src/room/history-body.ts';
 import type { KeptVersion } from '../../src/room/history-keeper.ts';
 import { decodeRecords, type JournalRecord } from '../../src/room/journal-record.ts';
@@ -119,6 +120,7 @@ const set = (from: string): Command => {
 };
 const request: RequestKey = { id: 'one', digest: 'a digest' };
 const KEEP: Command = { type: 'history.keep', request };
+const ID = versionIdOf(request, manualClock().nowMs());
 const kinds = (records: readonly JournalRecord[]): string[] => records.map(({ kind }) => kind);
 /** What it comes to, once it does. */
 function outcome(asked: Promise<unknown>): { value?: unknown; error?: unknown } {
@@ -141,12 +143,12 @@ test('[VH12] a version is kept only when all that is in it is in the journal, an
   held[0]!.answer('committed');
   await settled();
   expect(stores.map(({ version }) => version)).toEqual([
-    { stream: 5, epoch: 1, id: 'vh_one', atMs: clock.nowMs(), authors: ['ann'], body: expect.any(Uint8Array) },
+    { stream: 5, epoch: 1, id: ID, atMs: clock.nowMs(), authors: ['ann'], body: expect.any(Uint8Array) },
   ]);
   expect(told).toEqual({});
   stores[0]!.end('kept');
   await settled();
-  expect(told).toEqual({ value: { id: 'vh_one' } });
+  expect(told).toEqual({ value: { id: ID } });
 });
 
 test('[VH12] what was decided later is not in it, though it is in the journal before it is kept', async () => {
@@ -169,8 +171,8 @@ test('[VH13] all who ask with one key while it is on its way are answered when i
   expect(stores).toHaveLength(1);
   stores[0]!.end('kept');
   await settled();
-  expect(told).toEqual([{ value: { id: 'vh_one' } }, { value: { id: 'vh_one' } }]);
-  expect(await actor.act(KEEP)).toEqual({ id: 'vh_one' });
+  expect(told).toEqual([{ value: { id: ID } }, { value: { id: ID } }]);
+  expect(await actor.act(KEEP)).toEqual({ id: ID });
   expect(stores).toHaveLength(1);
   expect(kinds(records())).toEqual(['storage.ops', 'history.kept', 'request']);
 });
@@ -189,7 +191,7 @@ test.each(['BLOBS_UNAVAILABLE', 'DATABASE_UNAVAILABLE'] as const)(
     actor.tell(set('bob'));
     void actor.act(KEEP);
     await settled();
-    expect(stores[1]!.version).toMatchObject({ id: 'vh_one', authors: ['ann', 'bob'] });
+    expect(stores[1]!.version).toMatchObject({ id: ID, authors: ['ann', 'bob'] });
     expect(kinds(records())).not.toContain('history.kept');
   },
 );
@@ -217,7 +219,7 @@ test('[VH15] an owner that was taken over keeps nothing and forgets the room; th
   await settled();
   stores[1]!.end('kept');
   await settled();
-  expect(again).toEqual({ value: { id: 'vh_one' } });
+  expect(again).toEqual({ value: { id: ID } });
 });
 
 test('[VH15] one that was claimed anew by its own owner meanwhile is kept under the new claim, and its room stays', async () => {
@@ -232,7 +234,7 @@ test('[VH15] one that was claimed anew by its own owner meanwhile is kept under 
   expect(stores.map(({ version }) => version.epoch)).toEqual([1, 2]);
   stores[1]!.end('kept');
   await settled();
-  expect([told, lost()]).toEqual([{ value: { id: 'vh_one' } }, 0]);
+  expect([told, lost()]).toEqual([{ value: { id: ID } }, 0]);
 });
 
 test('[VH15] when the journal refuses what is in it, it is not kept', async () => {
@@ -255,7 +257,7 @@ test('[VH16] a room whose lease lapses while a version is kept hears of it when 
   actor.suspend();
   stores[0]!.end('kept');
   await settled();
-  expect(told).toEqual({ value: { id: 'vh_one' } });
+  expect(told).toEqual({ value: { id: ID } });
   expect(kinds(records())).toEqual(['storage.ops']);
   await actor.resume();
   await pass(actor, 2); // the second for the beat
@@ -278,9 +280,9 @@ test('[VH17] a room does not sleep while a version is on its way; when it must s
   stores[0]!.end('kept');
   await settled();
   await settled();
-  expect([told, stopped]).toEqual([{ value: { id: 'vh_one' } }, { value: 'stopped' }]);
+  expect([told, stopped]).toEqual([{ value: { id: ID } }, { value: 'stopped' }]);
   const next = await wake();
-  expect(await next.act(KEEP)).toEqual({ id: 'vh_one' });
+  expect(await next.act(KEEP)).toEqual({ id: ID });
   next.tell(set('bob'));
   void next.act({ type: 'history.keep' });
   await settled();

@@ -13,6 +13,7 @@ import {
 } from '../../src/room/history.ts';
 import { decodeVersion } from '../../src/room/history-body.ts';
 import { decodeRecords, encodeRecord, type JournalRecord } from '../../src/room/journal-record.ts';
+import { REQUEST_AGE_MS_MAX } from '../../src/room/recent-requests.ts';
 import type { Command, Effect, RoomState } from '../../src/room/shapes.ts';
 import { encodeSnapshot, replayRecord, restoreSnapshot } from '../../src/room/snapshot.ts';
 import { aRoom, id, join, newcomer, READER, say } from '../support/a-room.ts';
@@ -243,7 +244,9 @@ describe('a version', () => {
     const ids = [take(room), take(room)].map(({ id }) => id);
     for (const found of ids) expect(found).toMatch(/^vh_[\w-]{21}$/);
     expect(new Set(ids).size).toBe(2);
-    expect(take(room, keyed('0123456789012345678901')).id).toBe('vh_012345678901234567890');
+    const [first, again, other] = ['one', 'one', 'two'].map((name) => take(aRoom(), keyed(name)).id);
+    expect(first).toMatch(/^vh_[\w-]{21}$/);
+    expect([again === first, other === first]).toEqual([true, false]);
   });
 
   test('[VH9] that is kept is journaled with its request in one decision, and what changed since is still in none', () => {
@@ -305,9 +308,10 @@ describe('a request that comes again', () => {
 
   test.each(['here', 'at the next owner'])('[VH11] once it is kept is answered with its id, %s', (where) => {
     const room = aRoom('ann');
-    const effects = settle(room, take(room, keyed('one')));
+    const first = take(room, keyed('one'));
+    const effects = settle(room, first);
     const owner = where === 'here' ? room : takenOver(null, journaled(effects));
-    expect(say(owner, keyed('one'))).toEqual([{ type: 'reply', value: { id: 'vh_one' }, when: 'durable' }]);
+    expect(say(owner, keyed('one'))).toEqual([{ type: 'reply', value: { id: first.id }, when: 'durable' }]);
     expect(() => say(owner, keyed('one', 'else'))).toThrow(expect.objectContaining({ code: 'IDEMPOTENCY_KEY_REUSED' }));
     const other: Command = { type: 'storage.delete', request: { id: 'one', digest: 'a deletion' } };
     expect(() => say(owner, other)).toThrow(expect.objectContaining({ code: 'IDEMPOTENCY_KEY_REUSED' }));
@@ -315,9 +319,24 @@ describe('a request that comes again', () => {
 
   test('[VH11] when it was not kept is a new one, under the same id', () => {
     const room = aRoom('ann');
-    settle(room, take(room, keyed('one')), 'not kept');
+    const first = take(room, keyed('one'));
+    settle(room, first, 'not kept');
     say(room, set('ann'));
     const again = take(room, keyed('one'));
-    expect([again.id, again.authors]).toEqual(['vh_one', ['ann']]);
+    expect([again.id, again.authors]).toEqual([first.id, ['ann']]);
+  });
+
+  test('[VH33] within a day is answered with the id of its version, also past midnight; a day later its key makes another one', () => {
+    const room = aRoom('ann');
+    const late = REQUEST_AGE_MS_MAX - 1;
+    const first = take(room, keyed('one'), late);
+    expect(take(room, keyed('one'), late + 1)).toBe(first);
+    settle(room, first);
+    const answered = say(room, keyed('one'), late + REQUEST_AGE_MS_MAX);
+    expect(answered).toEqual([{ type: 'reply', value: { id: first.id }, when: 'durable' }]);
+    const other = take(room, keyed('one'), late + REQUEST_AGE_MS_MAX + 1);
+    expect(other.id).not.toBe(first.id);
+    settle(room, other);
+    expect(say(room, keyed('one'), late + REQUEST_AGE_MS_MAX + 2)).toMatchObject([{ value: { id: other.id } }]);
   });
 });

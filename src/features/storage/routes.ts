@@ -14,7 +14,7 @@ import { mustTakeChanges } from '../../room/door.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 import { type FileReference, filesInDocument, filesInOps } from '../../room/storage/file-references.ts';
 import { DOCUMENT_LIMITS, readDocument } from '../../room/storage/lson-reader.ts';
-import { checkPatch, PATCH_OPERATIONS_MAX, PatchOperation } from '../../room/storage/patch.ts';
+import { checkPatch, type JsonPatch, PATCH_OPERATIONS_MAX, PatchOperation } from '../../room/storage/patch.ts';
 
 export interface StorageDeps {
   readonly rooms: RoomDoor;
@@ -114,8 +114,7 @@ export const patchStorageRoute = route({
     const roomId = checkRoomId(params.roomId, 'roomId');
     const operations = checkPatch(body);
     const missing = await missingIn(filesInDocument(operations as unknown as Json), roomId, findMissingFiles);
-    if (missing !== null) throw refusedPatch(operations, missing);
-    await rooms.ask(roomId, { type: 'storage.patch', operations, ...once });
+    await rooms.ask(roomId, { type: 'storage.patch', operations, ...inOperation(missing), ...once });
   },
 });
 
@@ -189,16 +188,9 @@ async function missingIn(
   return references.find(({ fileId }) => missing.has(fileId)) ?? null;
 }
 
-/** A file that is missing fails its operation like anything else that an operation builds on. */
-function refusedPatch(operations: readonly PatchOperation[], { pointer, fileId }: FileReference): AppError {
-  const index = Number(pointer.split('/')[1]);
-  const { op, path } = operations[index]!;
-  return new AppError('INVALID_STORAGE_MUTATION_REQUEST', {
-    index,
-    op,
-    path,
-    reason: `no file "${fileId}" was uploaded to this room`,
-  });
+/** A file that is missing fails its operation like anything else that an operation builds on; the room knows whether one before it fails. */
+function inOperation(file: FileReference | null): Pick<JsonPatch, 'missing'> {
+  return file === null ? {} : { missing: { index: Number(file.pointer.split('/')[1]), fileId: file.fileId } };
 }
 
 /** Over REST a malformed op is a value in a body, not a frame. */

@@ -92,9 +92,9 @@ export function decideStorageDelete(room: RoomState): Effect[] {
   return [{ type: 'journal', record: { kind: 'storage.reset' } }, reply(null), reconnectEveryone()];
 }
 
-export function decideStoragePatch(room: RoomState, { operations }: Of<'storage.patch'>): Effect[] {
+export function decideStoragePatch(room: RoomState, patch: Of<'storage.patch'>): Effect[] {
   const ids = restIds(room);
-  const { applied, refused } = underSchema(room, () => applyJsonPatch(room.storage, operations, nodeIds(ids)));
+  const { applied, refused } = underSchema(room, () => applyJsonPatch(room.storage, patch, nodeIds(ids)));
   if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason });
   const { forwards, journal } = withTexts(applied);
   const effects = keepRestIds(room, ids);

@@ -9,6 +9,7 @@ import { isJsonObject, type Json } from '../../base/json.ts';
 import { parsePointer } from '../../base/json-pointer.ts';
 import { type Applied, newBatch } from './apply.ts';
 import type { NewIds } from './draft.ts';
+import { refuse } from './patch-places.ts';
 import { applyStep } from './patch-steps.ts';
 import { atomically, type Storage } from './tree.ts';
 
@@ -34,6 +35,12 @@ const SHAPES = {
 /** For the API's description; `checkPatch` gives better reasons. */
 export const PatchOperation = Type.Union([SHAPES.add, SHAPES.remove, SHAPES.replace, SHAPES.move, SHAPES.copy, SHAPES.test]);
 export type PatchOperation = Static<typeof PatchOperation>;
+
+/** `missing`: the first of its operations that names a file which the room does not have fails, if it is come to. */
+export interface JsonPatch {
+  readonly operations: readonly PatchOperation[];
+  readonly missing?: { readonly index: number; readonly fileId: string };
+}
 
 /** The members of each operation. */
 const FIELDS: ReadonlyMap<unknown, readonly string[]> = new Map(
@@ -72,11 +79,15 @@ function checkPointer(value: Json | undefined, key: string): void {
  * @throws AppError INVALID_STORAGE_MUTATION_REQUEST { index, op, path, reason } for the first operation that fails, and
  *   UNPROCESSABLE_ENTITY for a value that may not be stored; then nothing has changed.
  */
-export function applyJsonPatch(storage: Storage, patch: readonly PatchOperation[], ids: NewIds): Applied {
+export function applyJsonPatch(storage: Storage, { operations, missing }: JsonPatch, ids: NewIds): Applied {
   const batch = newBatch();
   const spent = { changes: 0, copied: 0, characters: 0 };
   atomically(storage, () => {
-    for (const [index, operation] of patch.entries()) applyStep({ storage, ids, batch, spent, index, operation });
+    for (const [index, operation] of operations.entries()) {
+      const step = { storage, ids, batch, spent, index, operation };
+      if (index === missing?.index) refuse(step, `no file "${missing.fileId}" was uploaded to this room`);
+      applyStep(step);
+    }
     return undefined;
   });
   return batch.applied;

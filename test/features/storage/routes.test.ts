@@ -205,18 +205,25 @@ describe('files that a change names', () => {
   test('[RS20] with one that is not, the place is named, and the room is not asked', async () => {
     const answers = [
       await initialize(node('LiveObject', { 'a/b': node('LiveList', [file(UPLOADED), file(UNKNOWN)]) })),
-      await patch([
-        { op: 'add', path: '/n', value: 1 },
-        { op: 'replace', path: '/f', value: { deep: file(UNKNOWN) } },
-      ]),
       await send({ messages: [{ type: 201, ops: [create(UPLOADED), create(UNKNOWN)] }] }),
     ];
     expect(answers.map(refused)).toEqual([
       "422 UNPROCESSABLE_ENTITY Value at key '/data/a~1b/data/1/data/id' names a file that was not uploaded to this room.",
-      `422 INVALID_STORAGE_MUTATION_REQUEST Operation 1 (replace at "/f") failed: no file "${UNKNOWN}" was uploaded to this room. Nothing was changed.`,
       "422 UNPROCESSABLE_ENTITY Value at key 'messages/1/data/id' names a file that was not uploaded to this room.",
     ]);
     expect(door.asked).toEqual([]);
+  });
+
+  test('[JP11] the room is told which operation of a patch names one that is not: it may fail at one before', async () => {
+    const operations = [
+      { op: 'test', path: '/n', value: 1 },
+      { op: 'replace', path: '/f', value: { deep: [file(UPLOADED), file(UNKNOWN)] } },
+      { op: 'replace', path: '/g', value: file(UNKNOWN) },
+    ];
+    await patch(operations);
+    expect(door.asked).toEqual([
+      ['here', { type: 'storage.patch', operations, missing: { index: 1, fileId: UNKNOWN }, request }],
+    ]);
   });
 
   test('[RS20] what is no id of a file is not asked for: whoever reads it refuses it', async () => {

@@ -132,7 +132,7 @@ test('[SC27] the same within a JSON Patch, which takes back its own part first',
         const before = nodesOf(storage);
         let outcome: ReturnType<typeof tryOut> | null = null;
         try {
-          outcome = tryOut(storage, () => void applyJsonPatch(storage, patch, ids));
+          outcome = tryOut(storage, () => void applyJsonPatch(storage, { operations: patch }, ids));
         } catch {
           // a patch that fails by itself
         }

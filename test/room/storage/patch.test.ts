@@ -34,7 +34,8 @@ function furnished(): Storage {
   return storage;
 }
 
-const patch = (storage: Storage, ...operations: object[]) => applyJsonPatch(storage, checkPatch(operations), newIds());
+const patch = (storage: Storage, ...operations: object[]) =>
+  applyJsonPatch(storage, { operations: checkPatch(operations) }, newIds());
 /** What a patch makes of the furnished Storage. */
 function patched(...operations: object[]): Record<string, Json> {
   const storage = furnished();
@@ -340,6 +341,17 @@ describe('a patch that cannot be applied', () => {
     expect(refused(operation)).toEqual(semantic(0, (operation as { op: string }).op, path, reason));
   });
 
+  test.each([
+    [0, 'Operation 0 (test at "/s") failed: the value there is another one.'],
+    [1, 'Operation 1 (add at "/f") failed: no file "fl_x" was uploaded to this room.'],
+  ])('[JP11] a file that is missing fails its operation, unless one before it does: operation %i', (index, reason) => {
+    const operations = checkPatch([
+      { op: 'test', path: '/s', value: index === 0 ? 'y' : 'x' },
+      { op: 'add', path: '/f', value: node('LiveFile', { ...FILE, id: 'fl_x' }) },
+    ]);
+    expect(() => applyJsonPatch(furnished(), { operations, missing: { index: 1, fileId: 'fl_x' } }, newIds())).toThrow(reason);
+  });
+
   test('[JP7] row 76: a key that merely begins like another is not inside it', () => {
     expect(patched({ op: 'move', from: '/object', path: '/object2' })).toMatchObject({ object2: { k: 'v' } });
   });
@@ -406,7 +418,7 @@ describe('a patch that cannot be applied', () => {
     applyOps(storage, opsFromLson(node('LiveObject', { list: node('LiveList', items) }), newIds(800)), { actor: 800 });
     const ids = newIds();
     for (const op of ['copy', 'move'])
-      expect(() => applyJsonPatch(storage, checkPatch([{ op, from: '/list', path: '/other' }]), ids)).toThrow(
+      expect(() => applyJsonPatch(storage, { operations: checkPatch([{ op, from: '/list', path: '/other' }]) }, ids)).toThrow(
         `the patch copies more than ${PATCH_COPIED_MAX} nodes`,
       );
     expect(ids.nextNodeId()).toBe('900:0');
@@ -420,7 +432,7 @@ describe('a patch that cannot be applied', () => {
   test('[CB66] copies and moves of one patch share a bound of nodes, whose operation is told; what a body adds itself does not count', () => {
     const storage = emptyStorage();
     const ids = newIds();
-    const apply = (...operations: object[]) => applyJsonPatch(storage, checkPatch(operations), ids);
+    const apply = (...operations: object[]) => applyJsonPatch(storage, { operations: checkPatch(operations) }, ids);
     const items = Array.from({ length: PATCH_COPIED_MAX }, (_, n) => ({ n }));
     apply({ op: 'add', path: '/half', value: items.slice(0, PATCH_COPIED_MAX / 2 - 1) }, { op: 'add', path: '/o', value: {} });
     const toBoth = [
@@ -541,7 +553,7 @@ describe('what follows from a patch', () => {
         for (const operations of patches) {
           const before = toJson(live);
           try {
-            const { journal, forwards } = applyJsonPatch(live, checkPatch(operations), ids);
+            const { journal, forwards } = applyJsonPatch(live, { operations: checkPatch(operations) }, ids);
             replayOps(replayed, journal);
             replayOps(client, forwards);
           } catch (error) {

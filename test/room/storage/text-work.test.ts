@@ -83,11 +83,7 @@ describe('edits of texts', () => {
     const storage = texts([['abc']]);
     const replace = { op: 'replace', path: '/text0', value: { liveblocksType: 'LiveText', data: runs(2_000) } } as const;
     const patch = (count: number) =>
-      applyJsonPatch(
-        storage,
-        Array.from({ length: count }, () => replace),
-        newIds(),
-      );
+      applyJsonPatch(storage, { operations: Array.from({ length: count }, () => replace) }, newIds());
     expect(() => patch(100)).toThrow(expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST' }));
     expect(textOf(storage)).toMatchObject({ data: [['abc']], version: 0 });
     patch(2);
