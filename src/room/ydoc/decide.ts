@@ -95,7 +95,8 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
     return answerTo(error, session, guid, doc);
   }
   const { journal } = accepted;
-  if (journal === null) return [DONE];
+  const asked = askForDropped(room, guid, doc);
+  if (journal === null) return [...asked, DONE];
   room.ydocs.set(guid, doc);
   if (hasSdkFollower(room, guid)) room.unsettled.add(guid);
   room.version += 1;
@@ -104,8 +105,19 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
   return [
     { type: 'send', to: { ydocBut: from, guid }, when: 'now', message: { type: 'ydoc.update', guid, update: journal } },
     { type: 'journal', record: author === undefined ? record : { ...record, author } },
+    ...asked,
     DONE,
   ];
+}
+
+const NOBODY: Effect[] = [];
+
+/** What waited and was dropped has reached all others, so that they would stay ahead of the room: whoever sent it brings it again, or hears why not. */
+function askForDropped({ sessions }: RoomState, guid: string, doc: Ydoc): Effect[] {
+  if (doc.dropped === null) return NOBODY;
+  const senders = [...doc.dropped].flatMap((id) => sessions.get(id) ?? []);
+  doc.dropped = null;
+  return senders.map((session) => ask(session, guid, doc));
 }
 
 /**

@@ -91,12 +91,23 @@ export function compactYdoc(doc: Ydoc): void {
   fold(doc, ydoc, base ?? Y.encodeStateAsUpdate(ydoc));
 }
 
-/** Forgets the structs that wait: they were never part of the document, and whoever has them will send them again. */
+/** Forgets the structs that wait: they were never part of the document, and whoever has them will send them again. Notes who sent them. */
 export function dropWaiting(doc: Ydoc): void {
   const ydoc = materialise(doc);
+  const { pendingStructs } = ydoc.store;
+  if (pendingStructs !== null) noteDropped(doc, Y.parseUpdateMetaV2(pendingStructs.update).to.keys());
   ydoc.store.pendingStructs = null;
   fold(doc, ydoc, Y.encodeStateAsUpdate(ydoc));
   doc.crowding.waiting = 0;
+}
+
+function noteDropped(doc: Ydoc, clients: Iterable<number>): void {
+  for (const client of clients) {
+    const writer = doc.writers.get(client);
+    if (writer === undefined) continue;
+    doc.dropped ??= new Set();
+    doc.dropped.add(writer.session);
+  }
 }
 
 function fold(doc: Ydoc, ydoc: Y.Doc, base: Uint8Array): void {

@@ -31,6 +31,8 @@ export interface Ydoc {
   crowding: Crowding;
   /** Clients behind whose last struct there is nothing (`crowding.ts`). */
   readonly free: Set<number>;
+  /** Sessions that sent what waited and was dropped; they have not been asked for it yet. Null while there are none. */
+  dropped: Set<SessionId> | null;
   live: Live | null;
   /** Null when nobody has asked since the last change. */
   answers: Answers | null;

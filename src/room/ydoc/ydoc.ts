@@ -52,6 +52,7 @@ export function emptyYdoc(): Ydoc {
     measured: null,
     crowding: crowdingOf(0),
     free: new SmallSet(),
+    dropped: null,
     live: null,
     answers: null,
   };

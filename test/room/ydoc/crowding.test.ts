@@ -345,6 +345,24 @@ describe('[CB51] what waits', () => {
     expect(materialise(reopened).getText('text').length).toBe(201);
   });
 
+  test('[CB68] who sent what was dropped is asked for it, as of the update that set it free', () => {
+    const room = aRoom('one', newcomer('two', { kind: 'yjs' }), 'three');
+    const change = (sender: string, update: Uint8Array) => say(room, { type: 'ydoc.change', from: id(sender), guid: '', update });
+    const before = (_: unknown, index: number): Uint8Array => bytes({ byte: 3 | HAS_RIGHT }, 4, 999 - index, 'y');
+    change('one', chain(4, 1_000));
+    change('two', block(5, 1, ...Array.from({ length: 200 }, before)));
+    change('one', chain(3, 3_000)); // what waits would now take more steps than when it came
+    expect(room.ydocs.get('')!.pendingBytes).toBeGreaterThan(0);
+    const asked = change('three', block(5, 0, bytes(3, 1, 'text', 'm'))).filter(
+      (effect) => effect.type === 'send' && effect.message.type === 'ydoc.question',
+    );
+    expect(asked).toMatchObject([
+      { to: { only: 'two' }, when: 'durable', message: { guid: '', vector: stateVector(room.ydocs.get('')!) } },
+    ]);
+    expect(room.ydocs.get('')!.pendingBytes).toBe(0);
+    expect(messages(change('three', block(6, 0, string('more'))))).toMatchObject([{ type: 'ydoc.update' }]);
+  });
+
   test('nor does an update of its own fault drop what others wait for', () => {
     const doc = emptyYdoc();
     acceptUpdate(doc, chain(2, 100), from('one'));
