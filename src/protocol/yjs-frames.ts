@@ -96,14 +96,32 @@ function decodeStates(decoder: decoding.Decoder): AwarenessState[] {
   return states;
 }
 
+export type AwarenessClock = Pick<AwarenessState, 'clientId' | 'clock'>;
+
 /** The client whose state the message tells, when it tells of one only; its state is not looked at. Null for any other bytes. */
-export function soleAwarenessId(update: Uint8Array): number | null {
+export function soleAwareness(update: Uint8Array): AwarenessClock | null {
   const decoder = decoding.createDecoder(update);
   try {
-    return decoding.readVarUint(decoder) === 1 ? decoding.readVarUint(decoder) : null;
+    return decoding.readVarUint(decoder) === 1 ? readClock(decoder) : null;
   } catch {
     return null; // too short; the room refuses it
   }
+}
+
+/** Whose states a frame of ours tells, and as of when; none when it is about something else. */
+export function awarenessClocksIn(frame: Uint8Array): AwarenessClock[] {
+  const decoder = decoding.createDecoder(frame);
+  if (decoding.readVarUint(decoder) !== AWARENESS) return [];
+  decoding.readVarUint(decoder); // bytes of the update
+  return Array.from({ length: decoding.readVarUint(decoder) }, () => {
+    const clock = readClock(decoder);
+    decoding.readVarUint8Array(decoder); // the state
+    return clock;
+  });
+}
+
+function readClock(decoder: decoding.Decoder): AwarenessClock {
+  return { clientId: decoding.readVarUint(decoder), clock: decoding.readVarUint(decoder) };
 }
 
 export function encodeAwareness(states: readonly AwarenessState[]): Uint8Array {

@@ -4,7 +4,6 @@
  * Frames that arrive before it has joined wait here in order: of a client that is refused, the room hears nothing. When the room moves to another owner,
  * or something may be lost on the way, the socket stays: a new session joins over it, and its client, asked for what the room lacks, brings that back.
  */
-
 import { TokenBucket } from '../base/bounded.ts';
 import { pause } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
@@ -80,10 +79,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
       this.expiresAtMs = expiresAtMs;
       this.#who = { kind: target.kind, visit: this.id, userId, info, permissions };
       this.#phase = { name: 'joining', roomId, target };
-      await this.#join(roomId);
-      if (this.isClosed) return; // its leave followed the join
-      this.#phase = { name: 'entered', roomId, target };
-      this.#hearEarly();
+      await this.#join({ roomId, target }, () => this.#hearEarly());
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }
@@ -113,12 +109,11 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     for (let attempt = 0; !this.isClosed; attempt += 1) {
       try {
         this.#renewId(roomId);
-        await this.#join(roomId);
-        if (this.isClosed) return;
-        this.#phase = { name: 'entered', roomId, target };
-        this.#awaitUnanswered();
-        this.#pass(this.#told.again(this.id));
-        this.#hearEarly();
+        await this.#join({ roomId, target }, () => {
+          this.#awaitUnanswered();
+          this.#pass(this.#told.again(this.id));
+          this.#hearEarly();
+        });
         return;
       } catch (error) {
         const refusal = this.#asRefusal(error);
@@ -143,8 +138,8 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     });
   }
 
-  /** Until a join has stood: one that was lost on the way says so before its answer is looked at. */
-  async #join(roomId: RoomId): Promise<void> {
+  /** Until a join has stood: one that was lost on the way says so before its answer is looked at. What follows is done at once: nothing may come in between. */
+  async #join({ roomId, target }: { roomId: RoomId; target: SocketTarget }, entered: () => void): Promise<void> {
     for (;;) {
       this.#isLost = false;
       const who = this.#who!;
@@ -153,9 +148,11 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
       this.at = this.#deps.rooms.locationOf(roomId);
       this.#line = this.#deps.rooms.lineTo(roomId);
       if (this.#who !== who) this.#permit(roomId); // whoever was told meanwhile may not be who took it in
-      if (!this.#isLost) return;
+      if (!this.#isLost) break;
       this.#renewId(roomId);
     }
+    this.#phase = { name: 'entered', roomId, target };
+    entered();
   }
 
   #renewId(roomId: RoomId): void {
@@ -230,6 +227,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
 
   sendNow(frames: readonly OutFrame[]): void {
     if (this.isClosed || frames.length === 0) return;
+    if (this.#kind === 'yjs') this.#told.heard(frames);
     try {
       if (this.#budget.send(frames) === 'exceeded') this.refuse(new AppError('SLOW_CONSUMER'));
       else this.#unanswered?.left(frames);

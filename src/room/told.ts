@@ -6,8 +6,9 @@
 import type { SessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { SmallMap } from '../base/small.ts';
+import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
-import { soleAwarenessId } from '../protocol/yjs-frames.ts';
+import { awarenessClocksIn, soleAwareness } from '../protocol/yjs-frames.ts';
 import { lackedBy } from './kept-presence.ts';
 import type { Command } from './shapes.ts';
 
@@ -15,6 +16,8 @@ import type { Command } from './shapes.ts';
 const YDOCS_MAX = 1_000;
 /** Some thousand people who ever wrote. */
 const VECTOR_BYTES_MAX = 16 * 1024;
+/** States of others that are known from those of the client itself; as many as may be there. */
+const HEARD_MAX = 10_000;
 /** Asked with by all clients that have nothing yet. */
 const NOTHING = Uint8Array.of(0);
 
@@ -26,6 +29,23 @@ export class Told {
   /** By guid, the state vector that the client asked with: it has had all that came since. */
   readonly #ydocs = new SmallMap<string, Uint8Array>();
   #awareness: { readonly clientId: number; readonly update: Uint8Array } | null = null;
+
+  /** Of whom its client was told over y-websocket, and at which clock, before it said who it is itself. */
+  readonly #heard = new SmallMap<number, number>();
+
+  /** Its client is sent this. */
+  heard(frames: readonly OutFrame[]): void {
+    if (this.#awareness !== null) return;
+    for (const { data } of frames) if (typeof data !== 'string') this.#noteHeard(data);
+  }
+
+  #noteHeard(frame: Uint8Array): void {
+    for (const { clientId, clock } of awarenessClocksIn(frame)) {
+      this.#heard.delete(clientId);
+      this.#heard.set(clientId, clock);
+      if (this.#heard.size > HEARD_MAX) this.#heard.delete(this.#heard.keys().next().value!);
+    }
+  }
 
   note(command: Command): void {
     switch (command.type) {
@@ -74,10 +94,14 @@ export class Told {
     Object.assign(this.#presence!, targetActor === null ? data : lackedBy(this.#presence!, data));
   }
 
-  /** y-websocket clients also repeat the states of others: the first that comes alone is the client's own, and stays it. */
+  /** y-websocket clients also repeat the states of others: the first that comes alone and is no news of another is the client's own, and stays it. */
   #noteAwareness(update: Uint8Array): void {
-    const clientId = soleAwarenessId(update);
-    if (clientId === null || (this.#awareness !== null && this.#awareness.clientId !== clientId)) return;
+    const sole = soleAwareness(update);
+    if (sole === null) return;
+    const { clientId, clock } = sole;
+    const isItself = this.#awareness === null ? clock > (this.#heard.get(clientId) ?? -1) : this.#awareness.clientId === clientId;
+    if (!isItself) return;
+    this.#heard.clear();
     this.#awareness = { clientId, update: copied(update) };
   }
 }

@@ -36,7 +36,7 @@ async function aClient() {
       idleMs: 60_000,
     },
     elsewhere: { deliver: () => null, closeSessions: () => undefined, loseSessions: () => undefined },
-    rooms: { ask: async () => null, tell: (_, command) => told.push(command) > 0, locationOf: () => null, lineTo: () => null },
+    rooms: { ask: () => settled(), tell: (_, command) => told.push(command) > 0, locationOf: () => null, lineTo: () => null },
     findMissingFiles: (room, ids) => new Promise((answer, fail) => looks.push({ room, ids, answer, fail })),
     admit: async () => ({
       roomId: asRoomId('room'),

@@ -144,6 +144,24 @@ describe('a session whose room is lost', () => {
     expect(types().filter((type) => type === 'storage.fetch')).toHaveLength(1);
   });
 
+  test.each(Array.from({ length: 12 }, (_, depth) => depth))(
+    '[RJ18] lost %i microtasks after the answer to its join, it joins once more',
+    async (depth) => {
+      const { gateway, joins, types } = await aClient();
+      gateway.loseSessions([first]);
+      await settled();
+      types();
+      joins[1]!.answer();
+      for (let step = 0; step < depth; step += 1) await null;
+      gateway.loseSessions([second]);
+      await settled();
+      expect(joins.map(({ session }) => session)).toEqual(['w-1', 'w-2', 'w-3']);
+      joins[2]!.answer();
+      await settled();
+      expect(types().slice(-3)).toEqual(['session.leave', 'presence.patch', 'storage.fetch']);
+    },
+  );
+
   test('[RJ7] a frame that finds no owner is taken as the loss it is', async () => {
     const { room, joins, say } = await aClient();
     room.isKnown = false;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { asSessionId } from '../../src/base/ids.ts';
-import { encodeAwareness } from '../../src/protocol/yjs-frames.ts';
+import { awarenessFrame, encodeAwareness, joinAwareness, updateFrame } from '../../src/protocol/yjs-frames.ts';
 import { Told } from '../../src/room/told.ts';
 
 const old = asSessionId('w-1');
@@ -41,6 +41,30 @@ test('[RJ2] of awareness, the newest state of the client itself is told again, n
   told.note({ type: 'awareness.change', from: old, update: state(7, 2) });
   told.note({ type: 'awareness.change', from: old, update: new Uint8Array([]) });
   expect(told.again(now)).toEqual([{ type: 'awareness.change', from: now, update: state(7, 2) }]);
+});
+
+test('[RJ17] what a client has heard of another is not its own state, though it alone repeats it; what it says beyond that is', () => {
+  const told = new Told();
+  const state = (clientId: number, clock: number) => encodeAwareness([{ clientId, clock, state: { at: clock } }]);
+  const hears = (...updates: Uint8Array[]) =>
+    told.heard(updates.map((update) => ({ data: awarenessFrame(update), droppable: true })));
+  told.heard([
+    { data: '[]', droppable: false },
+    { data: updateFrame(new Uint8Array([0, 0])), droppable: false },
+  ]);
+  hears(joinAwareness([state(8, 5), state(7, 3)]), state(9, 1));
+  for (const [clientId, clock] of [
+    [8, 5],
+    [8, 4],
+    [9, 1],
+    [7, 3],
+  ] as const)
+    told.note({ type: 'awareness.change', from: old, update: state(clientId, clock) });
+  expect(told.again(now)).toEqual([]);
+  told.note({ type: 'awareness.change', from: old, update: state(7, 4) }); // it was here before under this id
+  hears(state(8, 6));
+  told.note({ type: 'awareness.change', from: old, update: state(8, 6) });
+  expect(told.again(now)).toEqual([{ type: 'awareness.change', from: now, update: state(7, 4) }]);
 });
 
 test('[RJ15] what is told again has memory of its own', () => {
