@@ -5,7 +5,7 @@
  * A snapshot is of a version that is durable, replaces older ones only, and one older stays with the journal that leads on from it: one
  * unreadable blob loses nothing.
  */
-import type { Clock } from '../base/clock.ts';
+import { type Clock, doneWithin } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
 import type { SnapshotSave, Snapshots } from '../kernel/persistence/snapshots.ts';
 import type { RoomPolicy } from './policy.ts';
@@ -28,6 +28,8 @@ type Shell = Pick<RoomShell, 'room' | 'ground' | 'place' | 'whenDurable'>;
  */
 const AGAIN_FIRST_MS = 5_000;
 const AGAIN_MS_MAX = 60_000;
+/** The last one: people wait for the next owner, and a store that is silent says so after three times as long. */
+const LAST_MS_MAX = 5_000;
 /** A room of so many bytes waits twice as long as an empty one, of twice as many three times. */
 const PATIENCE_BYTES = 256 * 1024;
 /** No room waits longer than this many times: with the default, some 8 MiB of journal to replay, as many as wait for a store of blobs that is away. */
@@ -97,12 +99,14 @@ export class SnapshotKeeper implements Keeper {
     return Math.min(PATIENCE_MAX, 1 + Math.floor(this.#savedBytes / PATIENCE_BYTES));
   }
 
-  /** The one at the end, when all is durable; without it the next owner replays the journal. Never rejects. */
+  /** The one at the end, when all is durable; without it the next owner replays the journal, so one that takes long is not waited for. Never rejects. */
   async saveLast({ mayWait }: { readonly mayWait: boolean }): Promise<void> {
     const { version } = this.#shell.room;
     if (version <= this.#savedVersion && !this.#isDoubted) return;
     const bytes = this.#encoded();
-    if (bytes !== null) await this.#save({ bytes, version, mayWait }).catch((error: unknown) => this.#failed(error));
+    if (bytes === null) return;
+    const saved = this.#save({ bytes, version, mayWait }).catch((error: unknown) => this.#failed(error));
+    await doneWithin(this.#deps.clock, LAST_MS_MAX, saved);
   }
 
   /** The state of this moment, saved once it is durable; a room has one snapshot under way at most. */

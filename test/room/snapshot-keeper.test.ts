@@ -149,7 +149,8 @@ test('[SN20] a save that was overtaken by a claim of its own owner has saved not
   expect(saved).toHaveLength(3);
 });
 
-test('[SN20] what has come into doubt is saved anew, whatever was saved, also what was under way then', async () => {
+/** A room whose snapshots are saved when the test says so. */
+function aKeeper() {
   const clock = manualClock();
   const room = aRoom();
   const saved: { readonly version: number; done(): void }[] = [];
@@ -173,6 +174,11 @@ test('[SN20] what has come into doubt is saved anew, whatever was saved, also wh
     await new Promise(setImmediate);
     keeper.tick(clock.nowMs());
   };
+  return { clock, keeper, saved, room, tick };
+}
+
+test('[SN20] what has come into doubt is saved anew, whatever was saved, also what was under way then', async () => {
+  const { keeper, saved, room, tick } = aKeeper();
   keeper.doubt();
   await tick();
   expect(saved).toEqual([]); // nothing was ever written
@@ -194,4 +200,22 @@ test('[SN20] what has come into doubt is saved anew, whatever was saved, also wh
   expect(saved).toHaveLength(3);
   saved[2]!.done();
   await last;
+});
+
+test('[SN21] the last one is waited for five seconds, and goes on after that', async () => {
+  const { clock, keeper, saved, room } = aKeeper();
+  room.version = 7;
+  let isOver = false;
+  const last = keeper.saveLast({ mayWait: false }).then(() => {
+    isOver = true;
+  });
+  clock.advance(4_999);
+  await new Promise(setImmediate);
+  expect([saved.length, isOver]).toEqual([1, false]);
+  clock.advance(1);
+  await last;
+  saved[0]!.done();
+  await new Promise(setImmediate);
+  await keeper.saveLast({ mayWait: false });
+  expect(saved).toHaveLength(1); // it was saved meanwhile
 });

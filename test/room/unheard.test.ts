@@ -12,8 +12,19 @@ import type { WorkerDeps } from '../../src/room/worker-deps.ts';
 import { until } from '../support/e2e/until.ts';
 import { memoryBlobs } from '../support/memory-blobs.ts';
 
+const noWatcher = {
+  ...{ wantsChanges: false, opened: () => undefined, closed: () => undefined },
+  ...{ changed: () => undefined, entered: () => undefined, left: () => undefined },
+};
+
 /** A worker that owns nothing, and the bus of another, which has the room. */
-async function twoWorkers({ answer = null }: { answer?: unknown } = {}) {
+async function twoWorkers({
+  answer = null,
+  look = async () => undefined,
+}: {
+  answer?: unknown;
+  look?: () => Promise<void>;
+} = {}) {
   const network = new MemoryNetwork({ clock: systemClock, log: silentLog });
   const db: Sql = {
     query: async <Row>(_: Query<Row>) => [{}] as Row[],
@@ -41,6 +52,7 @@ async function twoWorkers({ answer = null }: { answer?: unknown } = {}) {
       remembered: { forget: unused, forgetAll: unused },
     },
     limits: {} as WorkerDeps['limits'],
+    watcher: { ...noWatcher, look },
     admit: unused,
   });
   onTestFinished(() => worker.stop());
@@ -74,4 +86,16 @@ test('[SC80] who tells a room on another worker goes on when that has heard', as
   expect([heard[0]!.payload, isOver]).toEqual([['room', detach], false]);
   hear({ reply: null });
   await told;
+});
+
+test('[WH12] a worker that has a lease again looks at what is watched', async () => {
+  let looks = 0;
+  const { worker } = await twoWorkers({
+    look: async () => {
+      looks += 1;
+    },
+  });
+  expect(looks).toBe(0);
+  await worker.resume();
+  expect(looks).toBe(1);
 });

@@ -13,6 +13,7 @@ import { BACK_END, THREAD_LIMITS } from '../../../src/features/comments/threads/
 import { deleteRoom } from '../../../src/features/rooms/queries.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { usePostgres } from '../../support/postgres.ts';
+import { untilBlocked } from '../../support/streams.ts';
 import { NOW_MS, says, type Threads, threadsIn } from './a-thread.ts';
 
 const db: Sql = await usePostgres().open();
@@ -107,7 +108,7 @@ describe('threads', () => {
     await threads.change('th', async (change) => {
       await deleteThread(change);
       again = expect(threads.create('th')).rejects.toMatchObject({ code: 'RESOURCE_ALREADY_EXISTS' });
-      await new Promise((resolve) => setTimeout(resolve, 200)); // it waits for the end of this
+      await untilBlocked(db); // it waits for the end of this
     });
     await again;
     expect(await db.query(sql`select 1 from threads where room_pk = ${threads.roomPk}`)).toEqual([]);
