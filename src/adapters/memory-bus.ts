@@ -116,6 +116,11 @@ export class MemoryBus implements Bus {
     });
   }
 
+  /** It takes memory once, however many it is for. */
+  waitingBytes(_: WorkerAddress): number {
+    return 0;
+  }
+
   async ask(to: WorkerAddress, message: Message, { deadlineMs }: { deadlineMs: number }): Promise<unknown> {
     const peer = this.#peer(to);
     if (peer === null) throw new AppError('WORKER_UNREACHABLE');

@@ -87,7 +87,7 @@ export class Link {
   /** Sends a packed frame with the others of this turn; it is copied. May end the link. */
   send(body: Uint8Array): void {
     if (!this.#isOpen) return;
-    if (this.#waitingBytes > this.#deps.limits.linkBytesMax) {
+    if (this.waitingBytes > this.#deps.limits.linkBytesMax) {
       this.end('does not take what waits for it');
       return;
     }
@@ -141,7 +141,7 @@ export class Link {
   }
 
   /** What the peer has not taken yet. */
-  get #waitingBytes(): number {
+  get waitingBytes(): number {
     return this.#batch.bytes + this.#socket.writableLength;
   }
 

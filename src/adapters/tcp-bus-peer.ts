@@ -63,6 +63,11 @@ export class Peer implements LinkOwner {
     return !isLinked && this.#waiting === null && this.#dialing === null && this.#stopFailFast === null && !this.#isLossUntold;
   }
 
+  /** What was sent and has not left, on a link or for want of one. */
+  get waitingBytes(): number {
+    return (this.#link?.waitingBytes ?? 0) + (this.#waiting?.bytes ?? 0);
+  }
+
   tell(message: Message): void {
     try {
       this.#send(boundedFrame({ type: 'tell', message }, this.#deps.limits), null);

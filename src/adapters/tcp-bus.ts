@@ -106,6 +106,10 @@ class TcpBus implements Bus {
     this.#wayTo(to).tell(message);
   }
 
+  waitingBytes(to: WorkerAddress): number {
+    return this.#peers.get(to)?.waitingBytes ?? 0;
+  }
+
   ask(to: WorkerAddress, message: Message, options: { deadlineMs: number }): Promise<unknown> {
     return this.#wayTo(to).ask(message, options);
   }

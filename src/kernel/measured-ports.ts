@@ -60,6 +60,7 @@ export function measuredBus(bus: Bus, { metrics, clock }: Measuring): Bus {
     address: bus.address,
     serve: (handler) => bus.serve(handler),
     tell: (to, message) => bus.tell(to, message),
+    waitingBytes: (to) => bus.waitingBytes(to),
     async ask(to, message, options) {
       const startedMs = clock.monotonicMs();
       let outcome: 'answered' | 'refused' | 'unreachable' | 'unknown' = 'refused';

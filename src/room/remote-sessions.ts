@@ -5,12 +5,12 @@
  * the name of that worker, and the name's address is learned from whatever comes from there.
  */
 import type { Clock } from '../base/clock.ts';
-
 import type { Facts } from '../base/error-table.ts';
 import { AppError, type ErrorCode } from '../base/errors.ts';
 import { asSessionId, type SessionId, type WorkerAddress } from '../base/ids.ts';
 import type { Bus, Message } from '../kernel/cluster/bus.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
+import { LinkQueues } from './link-queues.ts';
 import { type Hearer, type Recipient, recipientOf } from './recipient.ts';
 
 /** Takes what a room has for its sessions; sessions that are gone are skipped. */
@@ -36,15 +36,16 @@ export interface LocalSessions extends SessionSink {
 }
 
 interface RemoteSessionsDeps {
-  readonly bus: Pick<Bus, 'tell'>;
+  readonly bus: Pick<Bus, 'tell' | 'waitingBytes'>;
   readonly workerName: string;
-  readonly clock: Pick<Clock, 'soon'>;
+  readonly clock: Pick<Clock, 'soon' | 'after'>;
   /** Rooms here had something for sessions that are not where they were; that they left did not get here. Told after the turn. */
   readonly onGone: (sessions: ReadonlySet<SessionId>) => void;
 }
 
 export class RemoteSessions implements SessionSink {
   readonly #bus: Pick<Bus, 'tell'>;
+  readonly #queues: LinkQueues;
   /** This worker's own name: begins the ids of its sessions. */
   readonly #name: string;
   readonly #addresses = new Map<string, WorkerAddress>();
@@ -55,6 +56,7 @@ export class RemoteSessions implements SessionSink {
 
   constructor({ bus, workerName, clock, onGone }: RemoteSessionsDeps) {
     this.#bus = bus;
+    this.#queues = new LinkQueues({ bus, clock });
     this.#name = workerName;
     this.#clock = clock;
     this.#onGone = onGone;
@@ -73,6 +75,7 @@ export class RemoteSessions implements SessionSink {
   /** That worker has ended or fell out of touch. Returns what the ids of its sessions begin with. */
   workerDown(address: WorkerAddress): string[] {
     const names: string[] = [];
+    this.#queues.forget(address);
     for (const [name, known] of this.#addresses) {
       if (known !== address) continue;
       names.push(name);
@@ -83,7 +86,9 @@ export class RemoteSessions implements SessionSink {
 
   deliver(recipients: readonly Recipient[], frames: readonly OutFrame[]): void {
     const sessions = recipients.map(({ id }) => id);
-    this.#tellEach(sessions, (numbers) => ({ kind: DELIVER, payload: [numbers, frames] }));
+    let length = 0;
+    for (const { data } of frames) length += data.length;
+    this.#tellEach(sessions, (numbers) => ({ kind: DELIVER, payload: [numbers, frames] }), length);
   }
 
   closeSessions(sessions: readonly SessionId[], { code, facts }: AppError): void {
@@ -127,7 +132,8 @@ export class RemoteSessions implements SessionSink {
     here.deliver((gone.length > 0 ? sessions.filter((id) => here.has(id)) : sessions).map(recipientOf), frames);
   }
 
-  #tellEach(sessions: readonly SessionId[], messageFor: (numbers: readonly number[]) => Message): void {
+  /** Sessions for which the link has no room are closed instead: they come back, and begin anew. */
+  #tellEach(sessions: readonly SessionId[], messageFor: (numbers: readonly number[]) => Message, length = 0): void {
     const byWorker = new Map<string, number[]>();
     for (const id of sessions) {
       const name = workerNameOf(id);
@@ -142,7 +148,8 @@ export class RemoteSessions implements SessionSink {
     }
     for (const [name, numbers] of byWorker) {
       const address = this.#addresses.get(name);
-      if (address !== undefined) this.#bus.tell(address, messageFor(numbers));
+      if (address === undefined || this.#queues.tell(address, { message: messageFor(numbers), length })) continue;
+      this.#bus.tell(address, { kind: CLOSE, payload: [numbers, 'WORKER_OVERLOADED', {}] });
     }
   }
 }

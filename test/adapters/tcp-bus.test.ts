@@ -7,8 +7,10 @@ import { NO_LINK } from '../../src/adapters/tcp-bus-handshake.ts';
 import { greet, type Met } from '../../src/adapters/tcp-bus-meeting.ts';
 import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { AppError } from '../../src/base/errors.ts';
-import { asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
+import { asSessionId, asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
 import type { Bus, Message } from '../../src/kernel/cluster/bus.ts';
+import { recipientOf } from '../../src/room/recipient.ts';
+import { type LocalSessions, RemoteSessions } from '../../src/room/remote-sessions.ts';
 import { compiled } from '../support/compiled.ts';
 import { until } from '../support/e2e/until.ts';
 import {
@@ -416,6 +418,30 @@ test('[BU20] more than 256 MiB that a peer does not take end the link', async ()
   expect(toldMib).toBeLessThan(256 + 16); // the system's own buffers take some
   await failsWith(here.bus.ask(DECIDES_NOT, message(null), DEADLINE), 'WORKER_UNREACHABLE');
   await here.bus.close(); // it waits for its sockets: none holds on to what was not taken
+});
+
+test('[RX7] seven sessions of a worker that fetch 50 MB each in one moment all get them over one link', async () => {
+  const [here, there] = [await open(), await open()];
+  const deps = { clock: systemClock, onGone: () => undefined };
+  const owner = new RemoteSessions({ ...deps, bus: here.bus, workerName: 'owner' });
+  const edge = new RemoteSessions({ ...deps, bus: there.bus, workerName: 'edge' });
+  const got: [id: string, bytes: number][] = [];
+  const none = (): never => {
+    throw new Error('every session stays');
+  };
+  const deliver: LocalSessions['deliver'] = ([to], [frame]) => {
+    got.push([to!.id, frame!.data.length]);
+    return null;
+  };
+  there.bus.serve((message, from) =>
+    edge.handle(message, { from, here: { has: () => true, closeSessions: none, loseSessions: none, deliver } }),
+  );
+  owner.comesFrom(asSessionId('edge-1'), there.bus.address);
+  const data = new Uint8Array(50 * MIB);
+  for (let n = 1; n <= 7; n += 1) owner.deliver([recipientOf(asSessionId(`edge-${n}`))], [{ data, droppable: false }]);
+  await until('all have theirs', () => got.length === 7);
+  expect(got).toEqual(Array.from({ length: 7 }, (_, n) => [`edge-${n + 1}`, data.length]));
+  expect(here.heard).toEqual([]);
 });
 
 test('[BU20] what a slow peer does take is not lost', async () => {

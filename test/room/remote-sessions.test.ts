@@ -4,6 +4,7 @@ import { asSessionId, asWorkerAddress, type WorkerAddress } from '../../src/base
 import type { Message } from '../../src/kernel/cluster/bus.ts';
 import { type Recipient, recipientOf } from '../../src/room/recipient.ts';
 import { RemoteSessions } from '../../src/room/remote-sessions.ts';
+import { manualClock } from '../support/manual-clock.ts';
 
 const ids = (...names: string[]) => names.map(asSessionId);
 const recipients = (...names: string[]) => ids(...names).map(recipientOf);
@@ -11,10 +12,15 @@ const recipients = (...names: string[]) => ids(...names).map(recipientOf);
 /** Two workers, the first of which owns rooms; what it sends arrives at the other's sessions. */
 function twoWorkers() {
   const sent: { to: WorkerAddress; message: Message }[] = [];
-  const bus = { tell: (to: WorkerAddress, message: Message) => void sent.push({ to, message }) };
+  const link = { waitingBytes: 0 };
+  const bus = {
+    tell: (to: WorkerAddress, message: Message) => void sent.push({ to, message }),
+    waitingBytes: () => link.waitingBytes,
+  };
   const gone: string[] = [];
   const turns: (() => void)[] = [];
-  const clock = { soon: (task: () => void) => void turns.push(task) };
+  const { after, advance } = manualClock();
+  const clock = { soon: (task: () => void) => void turns.push(task), after };
   const onGone = (sessions: ReadonlySet<string>): void => void gone.push([...sessions].join(' '));
   const owner = new RemoteSessions({ bus, workerName: 'own-er', clock, onGone });
   const edge = new RemoteSessions({ bus, workerName: 'ed-ge', clock, onGone });
@@ -35,7 +41,7 @@ function twoWorkers() {
   const pass = (): void => {
     for (const { message } of sent.splice(0)) edge.handle(message, { from: asWorkerAddress('o:1'), here });
   };
-  return { owner, edge, sent, heard, pass, left, gone, here, turn };
+  return { owner, edge, sent, heard, pass, left, gone, here, turn, link, advance };
 }
 
 test('[RX1] a frame crosses to each worker once, with the sessions there that it is for', () => {
@@ -91,5 +97,46 @@ test('[RX4] and so is a room on the worker that had the socket', () => {
   owner.deliver(recipients('own-er-5'), []); // asked only for sessions whose sockets are not here
   turn();
   expect(gone).toEqual(['own-er-5']);
+  expect(sent).toEqual([]);
+});
+
+test('[RX5] what a full link has no room for waits, in order, until it has', () => {
+  const { owner, heard, pass, link, advance } = twoWorkers();
+  owner.comesFrom(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
+  const say = (data: string) => owner.deliver(recipients('ed-ge-1'), [{ data, droppable: false }]);
+  link.waitingBytes = 64 * 1024 * 1024;
+  say('fits');
+  link.waitingBytes += 1;
+  say('waits');
+  owner.closeSessions(ids('ed-ge-2'), new AppError('ROOM_NOT_FOUND', { roomId: 'r' }));
+  advance(1_000);
+  pass();
+  expect(heard.splice(0)).toMatchObject([['deliver', ['ed-ge-1'], [{ data: 'fits' }]]]);
+  link.waitingBytes = 0;
+  say('behind it');
+  pass();
+  expect(heard).toEqual([]);
+  advance(10);
+  say('at once');
+  pass();
+  expect(heard).toMatchObject([
+    ['deliver', ['ed-ge-1'], [{ data: 'waits' }]],
+    ['close', ['ed-ge-2'], 'ROOM_NOT_FOUND', { roomId: 'r' }],
+    ['deliver', ['ed-ge-1'], [{ data: 'behind it' }]],
+    ['deliver', ['ed-ge-1'], [{ data: 'at once' }]],
+  ]);
+});
+
+test('[RX6] what does not fit there closes its own sessions, and nobody else; of a worker that is down nothing waits', () => {
+  const { owner, heard, pass, link, advance, sent } = twoWorkers();
+  owner.comesFrom(asSessionId('ed-ge-1'), asWorkerAddress('e:1'));
+  link.waitingBytes = 64 * 1024 * 1024 + 1;
+  const data = new Uint8Array(100 * 1024 * 1024);
+  for (const session of ['ed-ge-1', 'ed-ge-2', 'ed-ge-3']) owner.deliver(recipients(session), [{ data, droppable: false }]);
+  pass();
+  expect(heard.splice(0)).toEqual([['close', ids('ed-ge-3'), 'WORKER_OVERLOADED', {}]]);
+  owner.workerDown(asWorkerAddress('e:1'));
+  link.waitingBytes = 0;
+  advance(1_000);
   expect(sent).toEqual([]);
 });

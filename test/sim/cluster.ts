@@ -33,6 +33,10 @@ export class ProcessBus implements Bus {
     this.#bus.tell(to, { kind, payload: copyOf(payload) });
   }
 
+  waitingBytes(to: WorkerAddress): number {
+    return this.#bus.waitingBytes(to);
+  }
+
   async ask(to: WorkerAddress, { kind, payload }: Message, options: { deadlineMs: number }): Promise<unknown> {
     try {
       const answer = await this.#bus.ask(to, { kind, payload: copyOf(payload) }, options);

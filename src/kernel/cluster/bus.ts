@@ -22,6 +22,8 @@ export interface Bus {
   serve(handler: BusHandler): void;
   /** Sends without waiting. Order per pair of workers is kept, asks and answers included, until the pair is down. */
   tell(to: WorkerAddress, message: Message): void;
+  /** What was sent to that worker and has not been taken from here yet. */
+  waitingBytes(to: WorkerAddress): number;
   /**
    * Sends and waits for the answer.
    * @throws AppError the refusal of the handler; WORKER_UNREACHABLE: it was not sent; OUTCOME_UNKNOWN: sent, but the deadline passed or the
