@@ -148,6 +148,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
       this.at = this.#deps.rooms.locationOf(roomId);
       this.#line = this.#deps.rooms.lineTo(roomId);
       if (this.#who !== who) this.#permit(roomId); // whoever was told meanwhile may not be who took it in
+      if (this.isClosed) return; // by a refusal of that
       if (!this.#isLost) break;
       this.#renewId(roomId);
     }
@@ -227,8 +228,8 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
 
   sendNow(frames: readonly OutFrame[]): void {
     if (this.isClosed || frames.length === 0) return;
-    if (this.#kind === 'yjs') this.#told.heard(frames);
     try {
+      if (this.#kind === 'yjs') this.#told.heard(frames);
       if (this.#budget.send(frames) === 'exceeded') this.refuse(new AppError('SLOW_CONSUMER'));
       else this.#unanswered?.left(frames);
     } catch (error) {

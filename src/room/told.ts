@@ -29,9 +29,8 @@ export class Told {
   /** By guid, the state vector that the client asked with: it has had all that came since. */
   readonly #ydocs = new SmallMap<string, Uint8Array>();
   #awareness: { readonly clientId: number; readonly update: Uint8Array } | null = null;
-
-  /** Of whom its client was told over y-websocket, and at which clock, before it said who it is itself. */
-  readonly #heard = new SmallMap<number, number>();
+  /** Of whom its client was told over y-websocket, and at which clock, before it said who it is itself. Null while that was nobody. */
+  #heard: SmallMap<number, number> | null = null;
 
   /** Its client is sent this. */
   heard(frames: readonly OutFrame[]): void {
@@ -41,6 +40,7 @@ export class Told {
 
   #noteHeard(frame: Uint8Array): void {
     for (const { clientId, clock } of awarenessClocksIn(frame)) {
+      this.#heard ??= new SmallMap();
       this.#heard.delete(clientId);
       this.#heard.set(clientId, clock);
       if (this.#heard.size > HEARD_MAX) this.#heard.delete(this.#heard.keys().next().value!);
@@ -99,9 +99,10 @@ export class Told {
     const sole = soleAwareness(update);
     if (sole === null) return;
     const { clientId, clock } = sole;
-    const isItself = this.#awareness === null ? clock > (this.#heard.get(clientId) ?? -1) : this.#awareness.clientId === clientId;
+    const isItself =
+      this.#awareness === null ? clock > (this.#heard?.get(clientId) ?? -1) : this.#awareness.clientId === clientId;
     if (!isItself) return;
-    this.#heard.clear();
+    this.#heard = null;
     this.#awareness = { clientId, update: copied(update) };
   }
 }

@@ -272,6 +272,27 @@ test('[GW13] accesses that change while it joins are told to the room once it is
   expect(told).toEqual([{ type: 'session.permit', sessionId: 'w-1', permissions: READER }]);
 });
 
+test('[GW13] a room that refuses to hear of them costs the socket, which says nothing more', async () => {
+  const { open, doors, asked, told, gateway } = aGateway();
+  const { handler, closes } = open('/v8');
+  doors[0]!.admit();
+  await settled();
+  handler.message('[{"type":103,"event":1}]');
+  gateway.reconsider(asRoomId('room'));
+  doors[1]!.admit({ permissions: READER });
+  await settled();
+  told.length = 0;
+  const push = told.push.bind(told);
+  told.push = (...commands) => {
+    if (commands[0]?.type === 'session.permit') throw new AppError('ROOM_OVERLOADED');
+    return push(...commands);
+  };
+  asked[0]!.answer({ actor: 1 });
+  await settled();
+  handler.message('[{"type":103,"event":2}]');
+  expect([told.map(({ type }) => type), closes, gateway.size]).toEqual([['session.leave'], [1013], 0]);
+});
+
 test('[GW6] of two looks at the accesses, the later one counts, whichever answers first', async () => {
   const { enter, doors, told, gateway } = aGateway();
   await enter('/yjs/room', 'token=t');
