@@ -193,27 +193,40 @@ function refusal(at: number, pointer: string, reason: string): AppError {
   return new AppError('FRAME_INVALID', { reason: `op ${at}${pointer} ${reason}` });
 }
 
-/** What the shapes cannot say: how large values are, and that no key reaches a prototype. */
+/**
+ * What the shapes cannot say: how large values are, and that no key reaches a prototype. Goes by the kind of the op: what else a client writes into it, under
+ * whatever name, is no key.
+ */
 function problemOf(checked: Op): ValueProblem | null {
   switch (checked.type) {
-    case OP.CREATE_OBJECT:
     case OP.UPDATE_OBJECT:
+      return inside('/data', valueProblem(checked.data));
+    case OP.CREATE_OBJECT:
     case OP.CREATE_REGISTER:
-      return inside('/data', valueProblem(checked.data)) ?? keyProblem(checked);
+      return inside('/data', valueProblem(checked.data)) ?? problemOfKey(checked.parentKey, '/parentKey');
     case OP.CREATE_TEXT:
-      return inside('/data', textDataProblem(checked.data)) ?? keyProblem(checked);
+      return inside('/data', textDataProblem(checked.data)) ?? problemOfKey(checked.parentKey, '/parentKey');
     case OP.UPDATE_TEXT:
       return inside('/ops', textOperationsProblem(checked.ops));
+    case OP.DELETE_OBJECT_KEY:
+      return problemOfKey(checked.key, '/key');
+    case OP.CREATE_LIST:
+    case OP.CREATE_MAP:
+    case OP.CREATE_FILE:
+    case OP.SET_PARENT_KEY:
+      return problemOfKey(checked.parentKey, '/parentKey');
+    case OP.DELETE_CRDT:
+    case OP.UNKNOWN:
+      return null;
     default:
-      return keyProblem(checked);
+      return checked satisfies never;
   }
 }
 
-function keyProblem(checked: Op): ValueProblem | null {
-  const key = 'parentKey' in checked ? checked.parentKey : 'key' in checked ? checked.key : '';
+function problemOfKey(key: string, pointer: string): ValueProblem | null {
   if (key.length > VALUE_CHARACTERS_MAX)
-    return { pointer: '', reason: `names a key of more than ${VALUE_CHARACTERS_MAX} characters` };
-  return isForbiddenKey(key) ? { pointer: '', reason: `names the key "${key}", which is not allowed` } : null;
+    return { pointer, reason: `names a key of more than ${VALUE_CHARACTERS_MAX} characters` };
+  return isForbiddenKey(key) ? { pointer, reason: `names the key "${key}", which is not allowed` } : null;
 }
 
 function textOperationsProblem(operations: readonly TextOperation[]): ValueProblem | null {

@@ -60,8 +60,12 @@ describe('ops of a client', () => {
     [[{ type: OP.CREATE_LIST, ...head, id: 'root' }], 'op 0/id'],
     [[{ type: OP.CREATE_LIST, ...head, id: 'ACK' }], 'op 0/id'],
     [[{ type: OP.CREATE_LIST, ...head, intent: 'swap' }], 'op 0/intent'],
-    [[{ type: OP.CREATE_LIST, ...head, parentKey: '__proto__' }], 'names the key "__proto__"'],
-    [[{ type: OP.DELETE_OBJECT_KEY, opId: '1:0', id: 'root', key: 'constructor' }], 'names the key "constructor"'],
+    [[{ type: OP.CREATE_LIST, ...head, parentKey: '__proto__' }], 'op 0/parentKey names the key "__proto__"'],
+    [[{ type: OP.DELETE_OBJECT_KEY, opId: '1:0', id: 'root', key: 'constructor' }], 'op 0/key names the key "constructor"'],
+    [
+      [{ type: OP.DELETE_OBJECT_KEY, opId: '1:0', id: 'root', key: 'constructor', parentKey: 'a' }],
+      'op 0/key names the key "constructor"',
+    ],
     [[update(JSON.parse('{"a":{"__proto__":1}}'))], 'op 0/data/a has the key "__proto__"'],
     [[update({ a: Number.POSITIVE_INFINITY })], 'op 0/data/a is not a finite number'],
     [[{ type: OP.CREATE_TEXT, ...head, data: [['a', 'bold']], version: 0 }], 'op 0/data'],
@@ -93,6 +97,15 @@ describe('ops of a client', () => {
   ])('[ST17] %j is refused: %s', (ops, reason) => {
     expect(() => checkOps(ops)).toThrow(refusal(reason));
   });
+});
+
+test('[ST17] a field that is no key of its op is none, whatever stands in it', () => {
+  const ops = [
+    { ...update({ a: 1 }), key: null, parentKey: null },
+    { type: OP.DELETE_CRDT, opId: '1:1', id: '1:0', key: 'constructor', parentKey: null },
+    { type: OP.CREATE_LIST, ...head, key: null },
+  ];
+  expect(checkOps(ops)).toEqual(ops);
 });
 
 describe('the size of a value', () => {
