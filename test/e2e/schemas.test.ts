@@ -121,6 +121,29 @@ describe('edits of SDK clients', () => {
   });
 });
 
+test('[SC81] what was too large within a message that the schema refuses is taken back, too', async () => {
+  const { roomId } = await aRoomWithSchema();
+  const ann = await enter(server, { roomId, userId: 'ann' });
+  const bo = await enter(server, { roomId, userId: 'bo' });
+  const [mine, theirs] = [await rootOf(ann), await rootOf(bo)];
+  const half = 'x'.repeat(1_100_000);
+  mine.set('title', half);
+  await agree(roomId, ann, bo);
+  const before = await stored(roomId);
+  ann.room.batch(() => {
+    mine.update({ count: 1, other: half });
+    mine.get('tags').get('a').set('color', 'green');
+  });
+  await until('the rejection has come', () => rejections(ann).length > 0);
+  await agree(roomId, ann, bo);
+  expect(await stored(roomId)).toEqual(before);
+  theirs.update({ title: 'theirs', count: 2 });
+  await agree(roomId, ann, bo);
+  mine.update({ count: 3 });
+  await agree(roomId, ann, bo);
+  expect([rejections(ann).length, ann.room.getStatus()]).toEqual([1, 'connected']);
+});
+
 describe('Storage of a room with a schema', () => {
   test('[SC42] the first to enter an empty room fills it as the schema says, or not at all', async () => {
     const { roomId } = await aRoomWithSchemaLater();

@@ -44,11 +44,21 @@ export function restoreSchema(room: RoomState, { id, body, at }: RoomSchema): vo
   }
 }
 
-export interface Refused {
+/** What ops came to that were made and taken back. */
+export interface Trial {
+  /** Where the changes were; null for those of a text. */
+  readonly changed: readonly (Slot | null)[];
+  /** The ids of ops that were rejected for themselves, and so changed nothing here. */
+  readonly rejected: ReadonlySet<string>;
+}
+
+export interface Refused extends Trial {
   /** A sentence without its full stop. */
   readonly reason: string;
-  /** Where the changes were that have been taken back; null for those of a text. */
-  readonly changed: readonly (Slot | null)[];
+}
+
+export function trialOf(changes: readonly Change[], { rejected }: Applied): Trial {
+  return { changed: changes.map(({ slot }) => slot), rejected: new Set(rejected.flatMap(({ opIds }) => opIds)) };
 }
 
 type Bounded = { readonly applied: Applied; readonly refused: null } | { readonly applied: null; readonly refused: Refused };
@@ -70,7 +80,7 @@ export function underSchema(room: RoomState, work: () => Applied): Bounded {
       return undefined;
     }
     const reason = `The Storage would not match the schema ${schema.id}: ${placed(mismatch)}`;
-    outcome = { applied: null, refused: { reason, changed: changes.map(({ slot }) => slot) } };
+    outcome = { applied: null, refused: { reason, ...trialOf(changes, applied) } };
     return 'take back';
   });
   return outcome!;

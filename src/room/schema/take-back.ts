@@ -11,16 +11,13 @@ import { echoOfKnown, isMadeBy } from '../storage/apply-create.ts';
 import type { ObjectNode } from '../storage/nodes.ts';
 import type { Slot, Storage } from '../storage/tree.ts';
 import { opThatSays } from '../storage/verdict.ts';
+import type { Trial } from './decide.ts';
 
-/** @param changed where the ops had changed Storage, before that was taken back */
-export function takeBackReplies(
-  storage: Storage,
-  ops: readonly Op[],
-  changed: readonly (Slot | null)[],
-): { replies: Op[]; needsState: boolean } {
+/** What makes the sender of `ops`, which were tried and taken back, come to what Storage holds. */
+export function takeBackReplies(storage: Storage, ops: readonly Op[], trial: Trial): { replies: Op[]; needsState: boolean } {
   const replies = ops.map((op) => echoOf(storage, op));
   const fixes = new Map<ObjectNode, Map<string, Op>>();
-  for (const slot of changed) {
+  for (const slot of slotsAtOdds(storage, ops, trial)) {
     if (slot === null) return { replies, needsState: true };
     const { parent, key } = slot;
     if (storage.nodes.get(parent.id) !== parent) continue; // it was new itself
@@ -30,6 +27,21 @@ export function takeBackReplies(
   }
   for (const fixesOfParent of fixes.values()) for (const fix of fixesOfParent.values()) replies.push(fix);
   return { replies, needsState: false };
+}
+
+/** Where the sender may hold something else: what the ops had changed here, and what those of them say that were rejected for themselves; null for what takes a snapshot. */
+function* slotsAtOdds({ nodes }: Storage, ops: readonly Op[], { changed, rejected }: Trial): Iterable<Slot | null> {
+  yield* changed;
+  if (rejected.size === 0) return;
+  for (const op of ops) {
+    if (op.opId === undefined || !rejected.has(op.opId)) continue;
+    if (op.type !== OP.UPDATE_OBJECT) {
+      yield null;
+      continue;
+    }
+    const parent = nodes.get(op.id);
+    if (parent?.type === CRDT.OBJECT) for (const key of Object.keys(op.data)) yield { parent, key };
+  }
 }
 
 /** Of an edit of a text nothing is left; the client then takes the text from its snapshot (protocol 6.3). A create that is known stands where it is. */

@@ -36,7 +36,7 @@ function acknowledgeAgain(node: StorageNode, op: CreateOp, surplus: Surplus | nu
   const beyond = charactersBeyond(node, op);
   if (surplus !== null && beyond > 0) {
     const refusal = refusedSurplus(surplus);
-    if (refusal !== null) return refusal;
+    if (refusal !== null) return { ...refusal, takeBack: { replies: [withoutIntent(op)], needsState: true } }; // no longer than what came
     addSurplus(surplus, beyond);
   }
   return { is: 'known', op: echoOfKnown(node, op) };
@@ -49,8 +49,12 @@ export function isMadeBy(node: StorageNode, op: CreateOp): boolean {
 
 /** A create as its sender hears of it once more: where the node is now, and without what it asked to be deleted. */
 export function echoOfKnown(node: StorageNode & { readonly key: string }, op: CreateOp): Op {
-  const { intent, deletedId, ...echo } = withKey(op, node.key);
-  return (node.type === CRDT.TEXT ? { ...echo, data: node.data, version: node.version } : echo) as Op;
+  const echo = withoutIntent(withKey(op, node.key));
+  return node.type === CRDT.TEXT ? ({ ...echo, data: node.data, version: node.version } as Op) : echo;
+}
+
+function withoutIntent({ intent, deletedId, ...echo }: CreateOp): Op {
+  return echo as Op;
 }
 
 /** How much more its sender is told than it said; most who create a text again say all of it. */

@@ -10,7 +10,7 @@ import type { ServerMessage } from '../../protocol/server-messages.ts';
 import type { Op, OpsText } from '../../protocol/storage-ops.ts';
 import { noteChange } from '../history.ts';
 import { sessionOf, takeNumber } from '../roster.ts';
-import { type Refused, underSchema } from '../schema/decide.ts';
+import { type Refused, type Trial, trialOf, underSchema } from '../schema/decide.ts';
 import { takeBackReplies } from '../schema/take-back.ts';
 import type { Command, Effect, RestIds, RoomState, Session } from '../shapes.ts';
 import { type Applied, applyOps } from './apply.ts';
@@ -138,18 +138,17 @@ function reasonAgainst({ permissions }: Session, [missingFile]: readonly string[
 
 /** Ops that may not be are made and taken back, to know what their sender changed by them. */
 function undone({ storage }: RoomState, reason: string, work: () => Applied): Refused {
-  let changed: Refused['changed'] = [];
+  let trial: Trial | null = null;
   atomically(storage, (changes) => {
-    work();
-    changed = changes.map(({ slot }) => slot);
+    trial = trialOf(changes, work());
     return 'take back';
   });
-  return { reason, changed };
+  return { reason, ...trial! };
 }
 
 /** Nothing of a message was applied: its sender takes it back, and its application hears why, last, when all is as it was. */
-function takeBack(room: RoomState, { from, ops, reason, changed }: Refused & { from: SessionId; ops: readonly Op[] }): Effect[] {
-  const { replies, needsState } = takeBackReplies(room.storage, ops, changed);
+function takeBack(room: RoomState, { from, ops, reason, ...trial }: Refused & { from: SessionId; ops: readonly Op[] }): Effect[] {
+  const { replies, needsState } = takeBackReplies(room.storage, ops, trial);
   return [
     tell(from, { type: 'storage.ops', ops: replies }),
     ...(needsState ? [tell(from, stateOf(room))] : []),

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { OP, type Op } from '../../../src/protocol/storage-ops.ts';
+import { VALUE_CHARACTERS_MAX } from '../../../src/protocol/storage-values.ts';
 import type { AttachedAt, Effect, RoomState } from '../../../src/room/shapes.ts';
+import { POSITION_LENGTH_MAX } from '../../../src/room/storage/list-places.ts';
 import { aRoom, id, say } from '../../support/a-room.ts';
 import { serializedNodes } from '../../support/storage-documents.ts';
 import {
@@ -123,6 +125,34 @@ describe('a message that the schema refuses', () => {
     ],
   ])('[SC35] with %s comes back with a snapshot, before the reason', (_, ops) => {
     expect(types(change(bound(), ...ops))).toEqual(['storage.ops', 'storage.state', 'storage.rejected']);
+  });
+
+  test('[SC81] says of values that were refused for their size, too, what they are', () => {
+    const room = bound();
+    room.schema = null;
+    const half = 'x'.repeat(VALUE_CHARACTERS_MAX / 2);
+    change(room, updateObject('1:5', 'root', { title: half, count: 1 }));
+    attach(room);
+    const ops = [updateObject('1:6', 'root', { count: 2, other: half }), updateObject('1:7', 'root', { title: 3 })];
+    const effects = change(room, ...ops);
+    const fixes = [
+      { type: OP.UPDATE_OBJECT, id: 'root', data: { title: half } },
+      { type: OP.UPDATE_OBJECT, id: 'root', data: { count: 1 } },
+      { type: OP.DELETE_OBJECT_KEY, id: 'root', key: 'other' },
+    ];
+    expect(sends(effects)[0]?.message).toEqual({ type: 'storage.ops', ops: [...ops, ...fixes] });
+    expect(types(effects)).toEqual(['storage.ops', 'storage.rejected']);
+  });
+
+  test('[SC81] brings back with a snapshot what was refused for itself and is more than a value', () => {
+    const over = updateObject('1:5', 'root', { list: 'x'.repeat(VALUE_CHARACTERS_MAX) });
+    const place = createRegister('1:6', '1:6', '1:1', '~'.repeat(POSITION_LENGTH_MAX + 1), 'a');
+    for (const op of [over, place])
+      expect(types(change(bound(), op, updateObject('1:9', 'root', { title: 1 })))).toEqual([
+        'storage.ops',
+        'storage.state',
+        'storage.rejected',
+      ]);
   });
 
   test('[SC36] ends an edit of a text with nothing of it left', () => {

@@ -365,7 +365,7 @@ describe('bounds', () => {
     const storage = furnished();
     const again = set('1:4', '1:4', 'b', '!', '1:3');
     const other = createMap('2:0', '1:2', 'root', 'list');
-    expect(takeBackReplies(storage, [again, other], [])).toEqual({
+    expect(takeBackReplies(storage, [again, other], { changed: [], rejected: new Set() })).toEqual({
       replies: [createRegister('1:4', '1:4', '1:2', '!!', 'b'), other],
       needsState: false,
     });
