@@ -15,7 +15,7 @@ import { RoomActor } from './room-actor.ts';
 import type { RoomActorDeps } from './room-actor-deps.ts';
 import { restoreSchema } from './schema/decide.ts';
 import type { RoomSchema, RoomState } from './shapes.ts';
-import { encodeSnapshot, replayRecord, restoreSnapshot } from './snapshot.ts';
+import { encodeSnapshot, passNumbersOfNodes, replayRecord, restoreSnapshot } from './snapshot.ts';
 import { materialise } from './ydoc/live.ts';
 
 /** Of reading a journal into a room, in one turn; one entry may take longer by itself. */
@@ -81,6 +81,7 @@ async function restore(
   if (snapshot !== null) restoreSnapshot(room, snapshot);
   const entries = await deps.journal.readAfter(stream, room.version);
   const replayed = await replay(room, entries, deps);
+  passNumbersOfNodes(room);
   if (crashes > 0) tryOut(room);
   const loadMs = deps.clock.monotonicMs() - startedMs;
   span.note({ 'atrium.epoch': epoch, 'atrium.version': room.version, 'atrium.journal_entries': entries.length });

@@ -14,6 +14,7 @@ import type { RoomState } from './shapes.ts';
 import { replayOps } from './storage/apply.ts';
 import { dumpStorage, loadStorage } from './storage/dump.ts';
 import { emptyStorage } from './storage/tree.ts';
+import { numberBehindNodes } from './storage/unassigned.ts';
 import { decodeYdoc, emptyYdoc, encodeYdoc, factsOf, replayUpdate, type YdocFacts } from './ydoc/ydoc.ts';
 
 /** 2 has `requests`, 3 `history`; some of 3 have facts of documents, which who does not know them passes over; 4 has requests as they lie in memory. */
@@ -118,6 +119,11 @@ function ydocOf(room: RoomState, guid: string): ReturnType<typeof emptyYdoc> {
  */
 function firstFreeAfterCrash({ numbers }: RoomState): number {
   return numbers.reservedTo > numbers.claimedTo ? numbers.reservedTo : numbers.next;
+}
+
+/** Once all is read: no node, whoever made it under whatever number, has one that is still to be given out. */
+export function passNumbersOfNodes(room: RoomState): void {
+  raiseNumbers(room, numberBehindNodes(room.storage, room.numbers.next));
 }
 
 /** Numbers below `from` may be in use; the claim's block starts above all that earlier claims reserved, so this seldom moves it. */

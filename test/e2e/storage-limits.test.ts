@@ -2,6 +2,7 @@
 import { LiveObject } from '@liveblocks/client';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { CODE } from '../support/e2e/messages.ts';
+import { enterRaw } from '../support/e2e/raw-client.ts';
 import { enter, rootOf, saved, storageOf, type Visitor } from '../support/e2e/sdk-client.ts';
 import { aServer, freshRoomId } from '../support/e2e/server.ts';
 import { until } from '../support/e2e/until.ts';
@@ -15,6 +16,23 @@ beforeEach(() => {
 
 const PART = 'x'.repeat(500_000);
 const rejections = ({ network }: Visitor) => network.received.filter(({ type }) => type === CODE.rejected);
+
+test('[ST37] nobody can take the ids of a client that comes later: what it makes is there, for all', async () => {
+  const roomId = freshRoomId('taken');
+  const thief = await enterRaw(server, { roomId, userId: 'thief' });
+  thief.sendOps(
+    ...[0, 1, 2, 3].map((n) => ({ type: 2, id: `${thief.actor + 1}:${n}`, parentId: 'root', parentKey: `taken${n}` })),
+  );
+  expect(await thief.take(CODE.rejected)).toMatchObject({ reason: expect.stringContaining('may not begin with the number') });
+  const al = await enter(server, { roomId, userId: 'al' });
+  expect(al.actor()).toBe(thief.actor + 1);
+  const root = await rootOf(al);
+  root.set('child', new LiveObject({ a: 1, deeper: new LiveObject({ b: 2 }) }));
+  await saved(al);
+  const made = { child: { a: 1, deeper: { b: 2 } } };
+  expect(await server.backend.getStorageDocument(roomId, 'json')).toEqual(made);
+  expect(await storageOf(al)).toEqual(made);
+});
 
 test('[ST29] a client whose LiveObject would grow too large takes the last change back, and all go on', async () => {
   const roomId = freshRoomId('large');

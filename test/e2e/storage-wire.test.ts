@@ -138,7 +138,7 @@ describe('acks and forwards', () => {
     ['DELETE_OBJECT_KEY', { type: OP.deleteObjectKey, id: '999:1', key: 'a' }],
     ['DELETE_CRDT', { type: OP.deleteCrdt, id: '999:1' }],
     ['SET_PARENT_KEY', { type: OP.setParentKey, id: '999:1', parentKey: '!' }],
-    ['CREATE under a missing parent', { type: OP.createList, id: '900:1', parentId: '999:1', parentKey: 'a' }],
+    ['CREATE under a missing parent', { type: OP.createList, id: '1:900', parentId: '999:1', parentKey: 'a' }],
     ['deleting the root', { type: OP.deleteCrdt, id: 'root' }],
     ['an unknown op code', { type: 99, id: 'root' }],
   ])('[E2E check 18] %s without a target is acknowledged as ignored, to the sender alone', async (_, op) => {

@@ -111,6 +111,15 @@ test('[SN-R6] numbers that only the journal had reserved stay reserved when a sn
   expect(await actor.act({ type: 'session.join', newcomer: newcomer('ann') })).toEqual({ actor: 2_001 });
 });
 
+test('[ST38] no number is given out with which the id of a stored node begins', async () => {
+  const planted: JournalRecord = {
+    kind: 'storage.ops',
+    ops: [{ type: 2, opId: '1:0', id: '1200:0', parentId: 'root', parentKey: 'list' }],
+  };
+  const actor = await loadRoom(stored({ entries: [entry(1, [planted])] }), ROOM, () => undefined);
+  expect(await actor.act({ type: 'session.join', newcomer: newcomer('ann') })).toEqual({ actor: 1_201 });
+});
+
 /** Each look at the clock takes a millisecond. */
 function aSlowWorker() {
   let nowMs = 0;

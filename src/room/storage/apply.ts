@@ -13,6 +13,7 @@ import type { Surplus } from './surplus.ts';
 import { withoutEchoes } from './text-resend.ts';
 import { TextWork } from './text-work.ts';
 import type { Storage } from './tree.ts';
+import { refusedNumber } from './unassigned.ts';
 import type { RejectedVerdict, Verdict } from './verdict.ts';
 
 interface Rejection {
@@ -50,15 +51,25 @@ export interface Batch {
   readonly surplus: Surplus;
   /** What is left to their edits of texts. */
   readonly work: TextWork;
+  /** Numbers from here on were given to nobody. */
+  readonly numbersEnd: number;
 }
 
-export function newBatch(): Batch {
-  return { applied: nothingApplied(), rejections: new Map(), surplus: { characters: 0 }, work: new TextWork() };
+export function newBatch(numbersEnd = Number.POSITIVE_INFINITY): Batch {
+  return { applied: nothingApplied(), rejections: new Map(), surplus: { characters: 0 }, work: new TextWork(), numbersEnd };
 }
 
-/** Applies what a client sent; `actor` is its connection's number, which tells new ops from those of an earlier connection. */
-export function applyOps(storage: Storage, ops: readonly Op[], { actor }: { readonly actor: number }): Applied {
-  const batch = newBatch();
+/** Who sent ops. */
+export interface Sender {
+  /** The number of its connection, which tells new ops from those of an earlier connection. */
+  readonly actor: number;
+  /** Numbers from here on were given to nobody; absent for ops that we make. */
+  readonly numbersEnd?: number;
+}
+
+/** Applies what a client sent. */
+export function applyOps(storage: Storage, ops: readonly Op[], { actor, numbersEnd }: Sender): Applied {
+  const batch = newBatch(numbersEnd);
   const { applied } = batch;
   const prefix = `${actor}:`;
   for (const op of withoutEchoes(storage.nodes, ops, batch.work)) {
@@ -73,8 +84,9 @@ export function applyOps(storage: Storage, ops: readonly Op[], { actor }: { read
 /** Applies one op, made in this session or an earlier one, adds who is told what of it to the batch, and returns what became of it. */
 export function applyOp(storage: Storage, op: Op, batch: Batch, session: 'this' | 'earlier' = 'this'): Verdict {
   const { applied } = batch;
-  const { surplus, work } = batch;
-  const verdict = refusedGrowth(storage, op) ?? judge(storage, op, { session, surplus, work });
+  const { surplus, work, numbersEnd } = batch;
+  const verdict =
+    refusedNumber(storage, op, numbersEnd) ?? refusedGrowth(storage, op) ?? judge(storage, op, { session, surplus, work });
   switch (verdict.is) {
     case 'ignored':
       if (op.opId !== undefined) applied.replies.push({ type: OP.DELETE_CRDT, id: 'ACK', opId: op.opId });

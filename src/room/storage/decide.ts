@@ -13,8 +13,9 @@ import { sessionOf, takeNumber } from '../roster.ts';
 import { type Refused, type Trial, trialOf, underSchema } from '../schema/decide.ts';
 import { takeBackReplies } from '../schema/take-back.ts';
 import type { Command, Effect, RestIds, RoomState, Session } from '../shapes.ts';
-import { type Applied, applyOps } from './apply.ts';
+import { type Applied, applyOps, type Sender } from './apply.ts';
 import { documentText } from './document.ts';
+import type { NewIds } from './draft.ts';
 import { opsFromLson } from './lson.ts';
 import { withTexts } from './ops-text.ts';
 import { applyJsonPatch } from './patch.ts';
@@ -35,7 +36,7 @@ export function decideStorageFetch(room: RoomState, { from }: Of<'storage.fetch'
 
 export function decideStorageChange(room: RoomState, { from, ops, missingFiles = [] }: Of<'storage.change'>): Effect[] {
   const session = sessionOf(room, from);
-  const work = (): Applied => applyOps(room.storage, ops, { actor: session.actor });
+  const work = (): Applied => applyOps(room.storage, ops, { actor: session.actor, numbersEnd: room.numbers.next });
   const reason = reasonAgainst(session, missingFiles);
   if (reason !== null) {
     const mayRead = allows(session.permissions, 'storage', 'read'); // what it changed it is told the values of
@@ -64,7 +65,7 @@ export function decideStorageRead(room: RoomState, form: Of<'storage.read'>): Ef
 export function initializedText({ root, typeKey }: Pick<Of<'storage.initialize'>, 'root' | 'typeKey'>): string {
   const storage = emptyStorage();
   const ids: RestIds = { actor: 1, nextNode: 0, nextOp: 0 };
-  applyOps(storage, opsFromLson(root, nodeIds(ids)), ids);
+  applyOps(storage, opsFromLson(root, nodeIds(storage, ids)), ids);
   return documentText(storage, { format: 'plain-lson', typeKey });
 }
 
@@ -72,7 +73,7 @@ export function initializedText({ root, typeKey }: Pick<Of<'storage.initialize'>
 export function decideStorageInitialize(room: RoomState, { root, typeKey }: Of<'storage.initialize'>): Effect[] {
   if (!isEmptyStorage(room.storage)) throw new AppError('CANNOT_UPDATE_EXISTING_STORAGE', { roomId: room.id });
   const ids = restIds(room);
-  const ops = opsFromLson(root, nodeIds(ids));
+  const ops = opsFromLson(root, nodeIds(room.storage, ids));
   const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor: ids.actor }));
   if (applied === null) throw new AppError('UNPROCESSABLE_ENTITY', { reason: refused.reason });
   const effects = keepRestIds(room, ids);
@@ -94,7 +95,7 @@ export function decideStorageDelete(room: RoomState): Effect[] {
 
 export function decideStoragePatch(room: RoomState, patch: Of<'storage.patch'>): Effect[] {
   const ids = restIds(room);
-  const { applied, refused } = underSchema(room, () => applyJsonPatch(room.storage, patch, nodeIds(ids)));
+  const { applied, refused } = underSchema(room, () => applyJsonPatch(room.storage, patch, nodeIds(room.storage, ids)));
   if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason });
   const { forwards, journal } = withTexts(applied);
   const effects = keepRestIds(room, ids);
@@ -113,16 +114,16 @@ export function decideStorageNodes(room: RoomState): Effect[] {
 /** All ops or none: a back end reads no rejection of one of them, only whether its request was refused. */
 export function decideStorageSend(room: RoomState, { ops }: Of<'storage.send'>): Effect[] {
   const actor = Number.parseInt(ops[0]?.opId ?? '', 10);
-  const { applied, refused } = underSchema(room, () => applyAllOps(room.storage, ops, actor));
+  const { applied, refused } = underSchema(room, () => applyAllOps(room.storage, ops, { actor, numbersEnd: room.numbers.next }));
   if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason });
   const { replies, forwards, journal } = withTexts(applied);
   return [...record(room, journal, null), ...forward(forwards, null), reply({ ops: replies.ops })];
 }
 
-function applyAllOps(storage: Storage, ops: readonly Op[], actor: number): Applied {
+function applyAllOps(storage: Storage, ops: readonly Op[], sender: Sender): Applied {
   let applied: Applied | null = null;
   atomically(storage, () => {
-    applied = applyOps(storage, ops, { actor });
+    applied = applyOps(storage, ops, sender);
     const [rejection] = applied.rejected;
     if (rejection !== undefined) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: rejection.reason });
     return undefined;
@@ -207,9 +208,16 @@ function keepRestIds(room: RoomState, ids: RestIds): Effect[] {
   return effects;
 }
 
-function nodeIds(ids: RestIds): { nextNodeId(): string; nextOpId(): string } {
+/** Passes over ids that are taken: a client may make nodes and edit texts under any number that was given out. */
+function nodeIds({ nodes, textOpIds }: Storage, ids: RestIds): NewIds {
   return {
-    nextNodeId: () => `${ids.actor}:${ids.nextNode++}`,
-    nextOpId: () => `${ids.actor}:${ids.nextOp++}`,
+    nextNodeId: () => firstFree(nodes, () => `${ids.actor}:${ids.nextNode++}`),
+    nextOpId: () => firstFree(textOpIds, () => `${ids.actor}:${ids.nextOp++}`),
   };
+}
+
+function firstFree(taken: { has(id: string): boolean }, next: () => string): string {
+  let id = next();
+  while (taken.has(id)) id = next();
+  return id;
 }

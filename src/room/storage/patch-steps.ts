@@ -176,6 +176,8 @@ function run(step: Step, ops: readonly Op[]): void {
     spend(step, op);
     const verdict = applyOp(step.storage, op, step.batch);
     if (verdict.is === 'rejected') refuse(step, verdict.reason);
+    const asksNothing = op.type === OP.UPDATE_TEXT && op.ops.length === 0;
+    if (verdict.is !== 'applied' && !asksNothing) refuse(step, 'it would change nothing');
   }
 }
 

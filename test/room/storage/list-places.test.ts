@@ -105,6 +105,7 @@ describe('the positions that one message makes', () => {
 
   test('[CB13] are refused of a back end with the whole of its message', () => {
     const room = aRoom('ann');
+    room.numbers.next = 10;
     say(room, { type: 'storage.change', from: id('ann'), ops: [list, item('1:1', '~'.repeat(9_000))] });
     const ops = many(100, (n) => item(n.replace('2:', '9:'), '!', { intent: 'push' })).map((op, n) => ({
       ...op,
