@@ -134,7 +134,7 @@ export class RestClient {
 
   #commandFor(kind: EditKind, { token }: Edit): Command {
     if (kind === 'draw') return { type: 'ydoc.change', from: null, guid: '', update: drawingWith(token) };
-    const id = `${this.#actor}:${++this.#opsMade}`;
+    const id = `0:${this.#actor * 1_000_000 + ++this.#opsMade}`; // of nobody's number: it has asked no room for one
     if (kind === 'patch')
       return { type: 'storage.patch', operations: [{ op: 'add', path: '/list/-', value: token }], request: this.#newRequest() };
     const op =

@@ -28,6 +28,7 @@ import {
 } from './mutant-sql.ts';
 import type { Fault } from './nemesis.ts';
 import type { FakeTables } from './postgres/tables.ts';
+import { LIST_ID, TEXT_ID } from './rooms.ts';
 import type { Life } from './workers.ts';
 import type { Process } from './world.ts';
 
@@ -116,7 +117,7 @@ function asIfNew(command: Command): Command {
   const { request: _, ...rest } = command as Command & { request?: unknown };
   if (rest.type !== 'storage.send') return rest;
   const rename = (id: string | undefined): string | undefined =>
-    id === undefined || id.startsWith('0:') ? id : `9000000:${++renamed}`;
+    id === undefined || id === LIST_ID || id === TEXT_ID ? id : `0:${9_000_000_000_000 + ++renamed}`;
   const ops = rest.ops.map((op) => ({ ...op, id: 'id' in op ? rename(op.id) : undefined, opId: rename(op.opId) }));
   return { ...rest, ops } as Command;
 }
