@@ -21,8 +21,8 @@ export const JSON_KEYS_MAX = 1_000_000;
 export const JSON_MEMBERS_MAX = 4_000_000;
 
 /** @throws AppError FRAME_INVALID on syntax errors, too deep nesting, too many keys and items, or a forbidden key. */
-export function parseBoundedJson(text: string): Json {
-  const trap = scanJson(text);
+export function parseBoundedJson(text: string, depthMax = JSON_DEPTH_MAX): Json {
+  const trap = scanJson(text, depthMax);
   if (trap !== null) throw refused(trap);
   const value = parse(text);
   const forbidden = SUSPECT.test(text) ? forbiddenKeyIn(value) : null;
@@ -61,7 +61,7 @@ function forbiddenInMembers(members: JsonObject): string | null {
 }
 
 /** What is wrong with the text before parsing, or null: only depth and the number of members are looked at. */
-export function scanJson(text: string): string | null {
+export function scanJson(text: string, depthMax = JSON_DEPTH_MAX): string | null {
   let depth = 0;
   let keys = 0;
   let members = 0; // one for what opens and one for each comma: that is how many there are
@@ -76,7 +76,7 @@ export function scanJson(text: string): string | null {
     else if (char === 0x7b || char === 0x5b) {
       depth += 1;
       members += 1;
-      if (depth > JSON_DEPTH_MAX) return `it is nested deeper than ${JSON_DEPTH_MAX}`;
+      if (depth > depthMax) return `it is nested deeper than ${depthMax}`;
     } else if (char === 0x7d || char === 0x5d) depth -= 1;
     else if (char === 0x2c) members += 1;
     else if (char === 0x3a) keys += 1;

@@ -6,7 +6,7 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { fromBase64 } from '../base/binary.ts';
-import { parseBoundedJson } from '../base/bounded-json.ts';
+import { JSON_DEPTH_MAX, parseBoundedJson } from '../base/bounded-json.ts';
 import { AppError } from '../base/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import { problemWith } from '../base/misfit.ts';
@@ -23,6 +23,9 @@ export type ClientMessage =
 
 /** Most messages in one frame. An SDK client sends a handful, or one for each Yjs transaction that a program made since its last frame. */
 const MESSAGES_PER_FRAME_MAX = 10_000;
+
+/** Values may be as deep as anywhere, within what stands around the attributes of a text: frame, message, ops, op, its operations or data, and one of those. */
+export const FRAME_DEPTH_MAX = JSON_DEPTH_MAX + 6;
 
 const Guid = Type.Optional(Type.String({ maxLength: NAME_LENGTHS.guid }));
 
@@ -55,7 +58,7 @@ const CHECKS = new Map(Object.entries(SHAPES).map(([code, shape]) => [Number(cod
  *   Yjs document, all in one frame, and has to come back for them to be asked for. None of the frame counts then.
  */
 export function decodeSdkFrame(text: string): ClientMessage[] {
-  const frame = parseBoundedJson(text);
+  const frame = parseBoundedJson(text, FRAME_DEPTH_MAX);
   const parts = Array.isArray(frame) ? frame : [frame];
   if (parts.length > MESSAGES_PER_FRAME_MAX) throw new AppError('TOO_MANY_MESSAGES', { perSecondMax: MESSAGES_PER_FRAME_MAX });
   const messages: ClientMessage[] = [];

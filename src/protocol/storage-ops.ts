@@ -8,7 +8,14 @@ import { Compile } from 'typebox/compile';
 import { AppError } from '../base/errors.ts';
 import { isForbiddenKey, isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import { problemWith } from '../base/misfit.ts';
-import { inside, textDataProblem, VALUE_CHARACTERS_MAX, type ValueProblem, valueProblem } from './storage-values.ts';
+import {
+  inside,
+  membersProblem,
+  textDataProblem,
+  VALUE_CHARACTERS_MAX,
+  type ValueProblem,
+  valueProblem,
+} from './storage-values.ts';
 
 /** Kinds of nodes. */
 export const CRDT = { OBJECT: 0, LIST: 1, MAP: 2, REGISTER: 3, TEXT: 4, FILE: 5 } as const;
@@ -200,8 +207,9 @@ function refusal(at: number, pointer: string, reason: string): AppError {
 function problemOf(checked: Op): ValueProblem | null {
   switch (checked.type) {
     case OP.UPDATE_OBJECT:
-      return inside('/data', valueProblem(checked.data));
+      return inside('/data', membersProblem(checked.data));
     case OP.CREATE_OBJECT:
+      return inside('/data', membersProblem(checked.data)) ?? problemOfKey(checked.parentKey, '/parentKey');
     case OP.CREATE_REGISTER:
       return inside('/data', valueProblem(checked.data)) ?? problemOfKey(checked.parentKey, '/parentKey');
     case OP.CREATE_TEXT:

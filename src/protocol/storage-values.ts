@@ -26,6 +26,11 @@ export function valueProblem(value: Json): ValueProblem | null {
   return measure(value, 1, { keys: 0, characters: 0 });
 }
 
+/** The same of the plain values of one object: what holds them is a node, and no level of theirs. */
+export function membersProblem(members: JsonObject): ValueProblem | null {
+  return measure(members, 0, { keys: 0, characters: 0 });
+}
+
 /** Keys of the attributes of each run count apart: a long text may have more attributed runs than a value may have keys. */
 export function textDataProblem(data: LiveTextData): ValueProblem | null {
   for (const [at, [, attributes]] of data.entries()) {
@@ -55,8 +60,34 @@ export function charactersOf(value: Json): number {
 }
 
 /** The share of one member in the size of an object. */
-export function memberCharacters(key: string, value: Json): number {
+function memberCharacters(key: string, value: Json): number {
   return key.length + 3 + charactersOf(value);
+}
+
+/** Keys in a value that is stored, at all depths. */
+function keysIn(value: Json): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let keys = Array.isArray(value) ? 0 : Object.keys(value).length;
+  for (const inner of Object.values(value as JsonObject)) keys += keysIn(inner);
+  return keys;
+}
+
+/** How large the plain values of an object are together. */
+export interface MembersSize {
+  characters: number;
+  keys: number;
+}
+
+/** Of an object without any. */
+export function noMembersSize(): MembersSize {
+  return { characters: charactersOf({}), keys: 0 };
+}
+
+/** Counts one member in, or out where `times` is -1; one that is not there counts nothing. */
+export function countMember(size: MembersSize, times: 1 | -1, key: string, value: Json | undefined): void {
+  if (value === undefined) return;
+  size.characters += times * memberCharacters(key, value);
+  size.keys += times * (1 + keysIn(value));
 }
 
 function scalarCharacters(value: null | boolean | number | string): number {

@@ -34,6 +34,30 @@ test('[ST37] nobody can take the ids of a client that comes later: what it makes
   expect(await storageOf(al)).toEqual(made);
 });
 
+test('[ST39] who undoes the deletion of an object that is as large as may be, and as deep, stays connected', async () => {
+  const roomId = await server.backend.createRoom(freshRoomId('grown'), { defaultAccesses: ['room:write'] }).then(({ id }) => id);
+  const deep = JSON.parse(`${'['.repeat(31)}${']'.repeat(31)}`);
+  const data = { liveblocksType: 'LiveObject', data: { child: { liveblocksType: 'LiveObject', data: { deep } } } } as const;
+  await server.backend.initializeStorageDocument(roomId, data as never);
+  const al = await enter(server, { roomId, userId: 'al' });
+  const root = await rootOf(al);
+  const keys = (from: number, to: number) => Object.fromEntries(Array.from({ length: to - from }, (_, n) => [`k${from + n}`, n]));
+  for (const more of [keys(0, 6_000), keys(6_000, 9_999)]) {
+    root.get('child').update(more);
+    await saved(al);
+  }
+  root.get('child').update({ last: 1 });
+  await until('the rejection has come', () => rejections(al).length > 0);
+  await until('it has taken it back', () => root.get('child').get('last') === undefined);
+  root.delete('child');
+  await saved(al);
+  al.room.history.undo();
+  await saved(al);
+  const { child } = (await server.backend.getStorageDocument(roomId, 'json')) as any;
+  expect([child.deep, Object.keys(child).length]).toEqual([deep, 10_000]);
+  expect([al.room.getStatus(), al.network.closeCodes]).toEqual(['connected', []]);
+});
+
 test('[ST29] a client whose LiveObject would grow too large takes the last change back, and all go on', async () => {
   const roomId = freshRoomId('large');
   const al = await enter(server, { roomId, userId: 'al', initialStorage: () => ({ child: new LiveObject({}) }) });

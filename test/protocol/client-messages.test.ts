@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { JSON_DEPTH_MAX } from '../../src/base/bounded-json.ts';
-import { decodeSdkFrame } from '../../src/protocol/client-messages.ts';
+import { decodeSdkFrame, FRAME_DEPTH_MAX } from '../../src/protocol/client-messages.ts';
 
 const decode = (value: unknown) => decodeSdkFrame(JSON.stringify(value));
 const refusal = (reason: RegExp, code = 'FRAME_INVALID') =>
@@ -43,9 +42,9 @@ test('[FR3] too many messages in one frame close the socket with a code after wh
 
 test('[FR4] nesting is bounded: the deepest allowed passes, one more is refused before anything recursive sees it', () => {
   const nested = (depth: number): string => `[{"type":103,"event":${'['.repeat(depth - 2)}${']'.repeat(depth - 2)}}]`;
-  expect(decodeSdkFrame(nested(JSON_DEPTH_MAX))).toHaveLength(1);
-  expect(() => decodeSdkFrame(nested(JSON_DEPTH_MAX + 1))).toThrow(refusal(/deeper than 32/));
-  expect(() => decodeSdkFrame('['.repeat(1_000_000))).toThrow(refusal(/deeper than 32/));
+  expect(decodeSdkFrame(nested(FRAME_DEPTH_MAX))).toHaveLength(1);
+  expect(() => decodeSdkFrame(nested(FRAME_DEPTH_MAX + 1))).toThrow(refusal(/deeper than 38/));
+  expect(() => decodeSdkFrame('['.repeat(1_000_000))).toThrow(refusal(/deeper than 38/));
 });
 
 test('[FR5] V2 Yjs updates are refused by name', () => {

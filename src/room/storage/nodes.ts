@@ -6,6 +6,7 @@
 import type { Json, JsonObject } from '../../base/json.ts';
 import { SmallMap } from '../../base/small.ts';
 import { CRDT, type FileData, type LiveTextData } from '../../protocol/storage-ops.ts';
+import type { MembersSize } from '../../protocol/storage-values.ts';
 import { type PlainValues, plainValuesOf } from './plain-values.ts';
 import { SortedKeys } from './sorted-keys.ts';
 import { normalText } from './text.ts';
@@ -37,8 +38,8 @@ export interface ObjectNode extends Common {
   /** The plain values. A key is here or in `children`, never in both. */
   data: PlainValues;
   children: Children;
-  /** Size of all plain values together; null until somebody asks, so that loading counts nothing. */
-  characters: number | null;
+  /** Of all plain values together; null until somebody asks, so that loading counts nothing. */
+  size: MembersSize | null;
 }
 
 export interface ListNode extends Common {
@@ -93,7 +94,7 @@ export function newNode({ id, parent, key }: Place, content: Content): StorageNo
   switch (content.type) {
     case CRDT.OBJECT: {
       const data = plainValuesOf(content.data);
-      return { id, parent, key, depth, type: content.type, data, children: NO_CHILDREN, characters: null };
+      return { id, parent, key, depth, type: content.type, data, children: NO_CHILDREN, size: null };
     }
     case CRDT.LIST:
       return { id, parent, key, depth, type: content.type, children: NO_CHILDREN, order: null };

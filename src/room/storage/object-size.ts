@@ -4,7 +4,13 @@
  * Asked before an op is applied, never when the journal is replayed: what was once stored stays readable under any limit.
  */
 import { CRDT, OP, type Op, type UpdateObjectOp } from '../../protocol/storage-ops.ts';
-import { memberCharacters, VALUE_CHARACTERS_MAX } from '../../protocol/storage-values.ts';
+import {
+  countMember,
+  type MembersSize,
+  noMembersSize,
+  VALUE_CHARACTERS_MAX,
+  VALUE_KEYS_MAX,
+} from '../../protocol/storage-values.ts';
 import type { ObjectNode } from './nodes.ts';
 import { plainEntries, plainValue } from './plain-values.ts';
 import type { Storage } from './tree.ts';
@@ -16,31 +22,40 @@ export function refusedGrowth(storage: Storage, op: Op): RejectedVerdict | null 
   const node = storage.nodes.get(op.id);
   if (node?.type !== CRDT.OBJECT) return null;
   const growth = growthBy(node, op.data);
-  if (growth <= 0 || charactersIn(node) + growth <= VALUE_CHARACTERS_MAX) return null;
-  const reason = `A LiveObject may not hold more than ${VALUE_CHARACTERS_MAX} characters of plain values`;
-  return { is: 'rejected', reason, takeBack: takenBack(node, op) };
+  const tooMuch = beyond(node, growth, 'characters') ?? beyond(node, growth, 'keys');
+  if (tooMuch === null) return null;
+  return {
+    is: 'rejected',
+    reason: `A LiveObject may not hold more than ${tooMuch} of plain values`,
+    takeBack: takenBack(node, op),
+  };
 }
 
-function growthBy(node: ObjectNode, data: UpdateObjectOp['data']): number {
-  let growth = 0;
-  for (const [key, value] of Object.entries(data)) growth += memberCharacters(key, value) - charactersAt(node, key);
+/** What one op may bring, so that one op, of a client that undoes a deletion, can bring all of it back. */
+const MAX: Readonly<MembersSize> = { characters: VALUE_CHARACTERS_MAX, keys: VALUE_KEYS_MAX };
+
+function beyond(node: ObjectNode, growth: MembersSize, of: keyof MembersSize): string | null {
+  return growth[of] > 0 && sizeOf(node)[of] + growth[of] > MAX[of] ? `${MAX[of]} ${of}` : null;
+}
+
+function growthBy(node: ObjectNode, data: UpdateObjectOp['data']): MembersSize {
+  const growth = { characters: 0, keys: 0 };
+  for (const [key, value] of Object.entries(data)) {
+    countMember(growth, -1, key, plainValue(node.data, key));
+    countMember(growth, 1, key, value);
+  }
   return growth;
 }
 
-function charactersAt(node: ObjectNode, key: string): number {
-  const value = plainValue(node.data, key);
-  return value === undefined ? 0 : memberCharacters(key, value);
+function sizeOf(node: ObjectNode): MembersSize {
+  node.size ??= measured(node);
+  return node.size;
 }
 
-function charactersIn(node: ObjectNode): number {
-  node.characters ??= sumOf(node);
-  return node.characters;
-}
-
-function sumOf({ data }: ObjectNode): number {
-  let sum = 0;
-  for (const [key, value] of plainEntries(data)) sum += memberCharacters(key, value);
-  return sum;
+function measured({ data }: ObjectNode): MembersSize {
+  const size = noMembersSize();
+  for (const [key, value] of plainEntries(data)) countMember(size, 1, key, value);
+  return size;
 }
 
 /**

@@ -6,7 +6,7 @@
 import type { Json } from '../../base/json.ts';
 import { SmallMap } from '../../base/small.ts';
 import { CRDT, type LiveTextData, ROOT_ID } from '../../protocol/storage-ops.ts';
-import { memberCharacters } from '../../protocol/storage-values.ts';
+import { countMember } from '../../protocol/storage-values.ts';
 import {
   attach,
   type Content,
@@ -194,10 +194,9 @@ export function setPlain(storage: Storage, parent: ObjectNode, key: string, valu
 
 function assign(parent: ObjectNode, key: string, value: Json | undefined): void {
   const { data } = parent;
-  if (parent.characters !== null) {
-    const before = plainValue(data, key);
-    if (before !== undefined) parent.characters -= memberCharacters(key, before);
-    if (value !== undefined) parent.characters += memberCharacters(key, value);
+  if (parent.size !== null) {
+    countMember(parent.size, -1, key, plainValue(data, key));
+    countMember(parent.size, 1, key, value);
   }
   parent.data = withPlainValue(data, key, value);
 }

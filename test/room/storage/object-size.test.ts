@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest';
+import { decodeSdkFrame } from '../../../src/protocol/client-messages.ts';
 import { OP } from '../../../src/protocol/storage-ops.ts';
-import { charactersOf, VALUE_CHARACTERS_MAX } from '../../../src/protocol/storage-values.ts';
+import { charactersOf, VALUE_CHARACTERS_MAX, VALUE_KEYS_MAX } from '../../../src/protocol/storage-values.ts';
 import { replayOps } from '../../../src/room/storage/apply.ts';
 import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
 import { emptyStorage, isEmptyStorage } from '../../../src/room/storage/tree.ts';
 import { aRoom, id, say } from '../../support/a-room.ts';
 import { toJson } from '../../support/storage-documents.ts';
-import { createObject, deleteKey, deleteNode, send, storageOf, updateObject } from './ops.ts';
+import { createObject, createText, deleteKey, deleteNode, send, storageOf, updateObject } from './ops.ts';
 
 /** Text that fills a whole object when it stands under a key of one letter. */
-const FULL = VALUE_CHARACTERS_MAX - 'k'.length - 3 - 3;
+const FULL = VALUE_CHARACTERS_MAX - 'k'.length - 3 - 3 - 3;
 const text = (length: number) => 'x'.repeat(length);
 const half = text(FULL / 2);
 const REASON = `A LiveObject may not hold more than ${VALUE_CHARACTERS_MAX} characters of plain values`;
@@ -35,6 +36,39 @@ describe('the plain values of one LiveObject', () => {
     expect(send(storage, updateObject('2:4', '1:0', { l: 1 })).rejected).toHaveLength(1);
     expect(send(storage, deleteKey('2:5', '1:0', 'k')).rejected).toEqual([]);
     expect(send(storage, updateObject('2:6', '1:0', { l: text(FULL) })).rejected).toEqual([]);
+  });
+
+  test('[ST39] have 10,000 keys together, at all depths, however they come; one that has more may lose some', () => {
+    const many = (from: number, to: number) =>
+      Object.fromEntries(Array.from({ length: to - from }, (_, n) => [`k${from + n}`, n]));
+    const storage = storageOf(createObject('1:0', '1:0', 'root', 'o', many(0, 6_000)));
+    const more = updateObject('2:0', '1:0', { deep: [{ a: many(6_000, 9_999) }] });
+    expect(send(storage, more).rejected).toEqual([
+      { opIds: ['2:0'], reason: `A LiveObject may not hold more than ${VALUE_KEYS_MAX} keys of plain values` },
+    ]);
+    expect(send(storage, updateObject('2:1', '1:0', { deep: [{ a: many(6_000, 9_998) }] })).rejected).toEqual([]);
+    expect(send(storage, updateObject('2:2', '1:0', { last: 1 })).rejected).toHaveLength(1);
+    expect(send(storage, updateObject('2:3', '1:0', { k0: { one: 1 } })).rejected).toHaveLength(1);
+    expect(send(storage, deleteKey('2:4', '1:0', 'k0'), updateObject('2:5', '1:0', { last: 1 })).rejected).toEqual([]);
+    const stored = emptyStorage();
+    replayOps(stored, [updateObject('1:0', 'root', many(0, 10_000)), updateObject('1:1', 'root', many(10_000, 20_000))]);
+    const loaded = loadStorage(dumpStorage(stored));
+    expect(Object.keys(toJson(loaded) as object)).toHaveLength(20_000);
+    expect(send(loaded, updateObject('2:0', 'root', { l: 1 })).rejected).toHaveLength(1);
+    expect(send(loaded, updateObject('2:1', 'root', { k1: 2 }), deleteKey('2:2', 'root', 'k2')).rejected).toEqual([]);
+  });
+
+  test('[ST39] one op brings back all of an object that has as much as may be, and a frame any value that is stored', () => {
+    const full = { k: text(FULL) };
+    const deep = JSON.parse('['.repeat(32) + ']'.repeat(32));
+    const keys = Object.fromEntries(Array.from({ length: VALUE_KEYS_MAX }, (_, n) => [`k${n}`, n]));
+    for (const data of [full, { deep }, keys]) {
+      expect(send(storageOf(createObject('1:0', '1:0', 'root', 'o')), updateObject('1:1', '1:0', data)).rejected).toEqual([]);
+      const back = [{ type: 201, ops: [createObject('1:2', '1:0', 'root', 'o', data)] }];
+      expect(decodeSdkFrame(JSON.stringify(back))).toEqual([{ type: 'storage.change', ops: back[0]!.ops }]);
+    }
+    const styled = [{ type: 201, ops: [createText('1:0', '1:0', 'root', 't', [['a', { deep: deep[0] }]])] }];
+    expect(decodeSdkFrame(JSON.stringify(styled))).toHaveLength(1);
   });
 
   test('[ST28] what was taken back counts as it did before', () => {
