@@ -145,7 +145,9 @@ describe('a JSON Patch', () => {
   test('[JP12] fails where an operation would have no effect, and changes nothing', () => {
     const storage = storageOf(createMap('1:0', '900:0', 'root', 'taken'));
     const add = (path: string) => ({ op: 'add' as const, path, value: [] });
-    expect(() => applyJsonPatch(storage, { operations: [{ op: 'add', path: '/n', value: 1 }, add('/map')] }, newIds(900))).toThrow(
+    expect(() =>
+      applyJsonPatch(storage, { operations: [{ op: 'add', path: '/n', value: 1 }, add('/map')] }, newIds(900)),
+    ).toThrow(
       expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST', facts: expect.objectContaining({ index: 1 }) }),
     );
     expect(toJson(storage)).toEqual({ taken: {} });
