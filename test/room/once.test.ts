@@ -213,7 +213,7 @@ test('[ID6] a snapshot of formats 2 and 3, which list requests, is read', () => 
     version: room.version,
     bytes: pack({ ...older, format: 3, requests: [[id, digest, 7, 'its answer']] }),
   });
-  expect(next.requests.find(id, 8)).toEqual({ digest, answer: 'its answer' });
+  expect(next.requests.find(id, 8)).toEqual({ digest, atMs: 7, answer: 'its answer' });
   expect(next.requests.stored()).toMatchObject({ answers: [[id, 'its answer']] });
 });
 
