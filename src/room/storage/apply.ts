@@ -76,9 +76,15 @@ export function applyOps(storage: Storage, ops: readonly Op[], { actor, numbersE
     const isReplay = op.opId?.startsWith(prefix) === false;
     const verdict = applyOp(storage, op, batch, isReplay ? 'earlier' : 'this');
     if (isReplay && op.type !== OP.UPDATE_TEXT) applied.needsRepair = true;
-    if (verdict.is === 'applied' && (isReplay || verdict.revives === true)) repeatCreate(storage, verdict.op, applied);
+    if (verdict.is === 'applied' && (isReplay || verdict.revives === true || isOlder(op, prefix)))
+      repeatCreate(storage, verdict.op, applied);
   }
   return applied;
+}
+
+/** Whether it makes a node that this connection did not make first: that comes back, however long ago it was deleted. */
+function isOlder(op: Op, prefix: string): boolean {
+  return 'parentId' in op && !op.id.startsWith(prefix);
 }
 
 /** Applies one op, made in this session or an earlier one, adds who is told what of it to the batch, and returns what became of it. */

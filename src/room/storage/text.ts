@@ -266,6 +266,7 @@ function run(text: string, attributes: JsonObject | undefined): TextSegment {
   return attributes === undefined ? [text] : [text, attributes];
 }
 
+/** Clients compare values in attributes by identity, and may hold runs apart that are one here: the same text, of which each character has the same attributes. */
 function sameAttributes(left: JsonObject | undefined, right: JsonObject | undefined): boolean {
   return left === right || (left !== undefined && right !== undefined && jsonEquals(left, right));
 }

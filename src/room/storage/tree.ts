@@ -26,7 +26,8 @@ import { type AppliedUpdate, remember } from './text-history.ts';
 import { outlineOf } from './text-outline.ts';
 import type { StorageTexts } from './texts.ts';
 
-/** Deleted ids that are remembered, to notice when one comes back (protocol 6.2). A forgotten one may cost its client one stale key. */
+/** Deleted ids that are remembered, to notice when one comes back (protocol 6.2). Those of a connection's own nodes need it, no others: a
+ * forgotten one may cost that client one stale key, if somebody else deleted the node, too, and 10,000 others before it came back. */
 const DELETED_IDS_MAX = 10_000;
 /** Edits of texts that are known when they are sent again: in every text its last, and in all texts together so many. */
 const TEXT_OP_IDS_MAX = 10_000;

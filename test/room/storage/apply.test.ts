@@ -315,6 +315,12 @@ describe('ops that come again', () => {
     }
   });
 
+  test('[ST13] so it does when nobody here remembers the deletion: the node was made by another connection', () => {
+    const storage = loadStorage(dumpStorage(furnished()));
+    const op = createRegister('2:0', '1:9', '1:1', 'k', 1);
+    expect(send(storage, op)).toMatchObject({ replies: [op, untagged(op)], forwards: [untagged(op)], needsRepair: false });
+  });
+
   test('[ST13] in a list its sender gets it once', () => {
     const storage = furnished();
     send(storage, deleteNode('3:0', '1:4'));
