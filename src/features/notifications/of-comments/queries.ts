@@ -26,31 +26,42 @@ const NOTIFIED_MAX = 10_000;
 
 type CommentEvent = Extract<AppEvent, { type: 'comment.created' | 'comment.edited' }>;
 
-/**
- * The consumer of the `inbox` rows of the outbox. It takes thread by thread, in the order in which rows of inboxes are locked; whose was first stands
- * below in the inbox all the same.
- */
+/** The consumer of the `inbox` rows of the outbox, in the order in which they were written. */
 export async function notifyOfComments(rows: readonly OutboxEvent[], tx: Sql, deps: NotifyDeps): Promise<void> {
-  const happened = rows.flatMap((row, place) => {
-    const { id } = row;
+  const happened = rows.flatMap((row) => {
     const event = appEventOf(row);
-    return event.type === 'comment.created' || event.type === 'comment.edited' ? [{ id, place, event }] : [];
+    return event.type === 'comment.created' || event.type === 'comment.edited' ? [{ id: row.id, event }] : [];
   });
-  happened.sort((left, right) => left.event.roomPk - right.event.roomPk || bytewise(left.event.threadId, right.event.threadId));
+  await holdThreads(
+    tx,
+    happened.map(({ event }) => event),
+  );
   for (const one of happened) await notifyOfComment(one, tx, deps);
 }
 
-const bytewise = (left: string, right: string): number => Buffer.compare(Buffer.from(left), Buffer.from(right));
+/**
+ * Of several threads first all that is in inboxes, in the order in which everybody locks rows of inboxes, and what is not yet: who tells of the same
+ * threads in another order waits here.
+ */
+async function holdThreads(tx: Sql, events: readonly CommentEvent[]): Promise<void> {
+  const threads = new Map(events.map(({ roomPk, threadId }) => [`${roomPk} ${threadId}`, { roomPk, threadId }]));
+  if (threads.size < 2) return;
+  const keys = [...threads.keys()].sort();
+  await tx.query(sql`select pg_advisory_xact_lock(hashtextextended('inbox ' || key, 0)) from unnest(${keys}::text[]) as key`);
+  await tx.query(sql`
+    select from inbox_notifications n
+      join jsonb_to_recordset(${JSON.stringify([...threads.values()])}::jsonb) as told ("roomPk" bigint, "threadId" text)
+        on n.room_pk = told."roomPk" and n.subject_id = told."threadId"
+     order by n.room_pk, n.subject_id collate "C", n.pk for update of n`);
+}
 
 interface Happened {
   /** In the outbox. */
   readonly id: number;
-  /** Among those that are looked at together. */
-  readonly place: number;
   readonly event: CommentEvent;
 }
 
-async function notifyOfComment({ id, place, event }: Happened, tx: Sql, deps: NotifyDeps): Promise<void> {
+async function notifyOfComment({ id, event }: Happened, tx: Sql, deps: NotifyDeps): Promise<void> {
   const comment = await findComment(tx, event);
   if (comment === null) return;
   const mentioned = await findMentioned(tx, comment, newMentions(mentionsIn(comment.body), event));
@@ -58,7 +69,7 @@ async function notifyOfComment({ id, place, event }: Happened, tx: Sql, deps: No
   const news = { author: comment.author, what, byDefault: deps.byDefault };
   const listeners = await findListeners(tx, comment, { ...news, mentioned, event: id });
   const notified = listeners.filter((listener) => isNotified(listener, news));
-  const rows = await moveUp(tx, { comment, what, event: id, place, at: event.at, users: notified }, deps);
+  const rows = await moveUp(tx, { comment, what, event: id, at: event.at, users: notified }, deps);
   const certain = new Set(notified.filter((listener) => listener.mayRead === 'yes').map(({ userId }) => userId));
   const told = rows.filter(({ userId }) => certain.has(userId));
   if (told.length > 0) await deps.outbox.add(tx, ...told.flatMap((one) => outboxRowsOf(eventOf(one, comment))));
@@ -175,23 +186,18 @@ interface Move {
   readonly what: News['what'];
   /** In the outbox. */
   readonly event: number;
-  readonly place: number;
   readonly at: string;
   readonly users: readonly Listener[];
 }
 
 /** Rows that were added or moved up; none for an event that was here before. */
-async function moveUp(
-  tx: Sql,
-  { comment, what, event, place, at, users }: Move,
-  { newNotificationId }: NotifyDeps,
-): Promise<Told[]> {
+async function moveUp(tx: Sql, { comment, what, event, at, users }: Move, { newNotificationId }: NotifyDeps): Promise<Told[]> {
   if (users.length === 0) return [];
   const { organizationId, roomPk, threadPk, threadId } = comment;
   const rows = JSON.stringify(users.map(({ userId }) => ({ id: newNotificationId(), user_id: userId })));
   // Not before the comment, or clients would not count it as news; but a time that was given and lies ahead is not believed.
-  const notifiedAt = sql`greatest(now() + ${place} * interval '1 millisecond', least(${at}::timestamptz, now() + interval '1 minute'))`;
-  // A comment that was edited before its own event came has been read with the edit in it.
+  const notifiedAt = sql`greatest(clock_timestamp(), least(${at}::timestamptz, now() + interval '1 minute'))`;
+  // A comment that was edited before its own event came has been read with the edit in it: the time of the row must be later than that reading.
   const isKnown = what === 'edit' ? sql`n.read_at is null and n.notified_at >= ${at}::timestamptz` : sql`false`;
   return tx.query(sql<Told>`
     insert into inbox_notifications as n (id, user_id, organization_id, kind, room_pk, thread_pk, subject_id, notified_at, last_event)

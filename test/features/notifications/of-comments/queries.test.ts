@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { systemClock, systemRandom } from '../../../../src/base/clock.ts';
+import { pause, systemClock, systemRandom } from '../../../../src/base/clock.ts';
 import { asRoomId, newId } from '../../../../src/base/ids.ts';
 import { silentLog } from '../../../../src/base/observe.ts';
 import { createGroup } from '../../../../src/features/notifications/groups/queries.ts';
@@ -321,6 +321,20 @@ test('[NT17] a comment that was edited before its own event came is read with th
   expect((await told()).map(({ userId }) => userId)).toEqual(['carol']); // who has read it meanwhile is told rather twice than not at all
 });
 
+test('[NT17] so is one that was edited while the relay that tells of it was under way already', async () => {
+  const id = await makeComment(db, thread, { mentions: ['bob'] });
+  const created = { id: ++events, type: 'inbox', payload: eventOf(thread, id) as never };
+  const edited: Partial<AppEvent> = await db.transaction(async (tx) => {
+    await tx.query(sql`select 1`); // the transaction, and its time, begin
+    await pause(systemClock, 20);
+    const at = new Date().toISOString();
+    await notifyOfComments([created], tx, { outbox, byDefault: 'replies_and_mentions', newNotificationId });
+    return { type: 'comment.edited', mentionedBefore: [], groupsMentionedBefore: [], at } as never;
+  });
+  await consume(eventOf(thread, id, edited));
+  expect((await told()).map(({ userId }) => userId)).toEqual(['bob']);
+});
+
 describe('many at once', () => {
   /** Of each test its own. */
   let eve: string;
@@ -359,7 +373,7 @@ describe('many at once', () => {
         const answer = await run();
         if (text.includes('insert into inbox_notifications') && meeting.length === 0) {
           meeting.push(met[meet]());
-          const waiting = sql`select from pg_stat_activity where wait_event_type = 'Lock' and query ~ '(insert into|update|delete from) inbox_'`;
+          const waiting = sql`select from pg_stat_activity where wait_event_type = 'Lock' and query ~ '(insert into|update|delete from) inbox_|pg_advisory_xact_lock'`;
           await until('it waits', async () => (await db.query(waiting)).length > 0);
         }
         return answer;
@@ -374,7 +388,8 @@ describe('many at once', () => {
     const [first, second] = await twoThreads('turned');
     const rows = await newsOf(second, first, second);
     await db.transaction((tx) => notifyOfComments(rows, tx, deps));
-    const at = async (of: MadeThread) => Date.parse((await rowsOf(of))[0]!.notifiedAt);
-    expect((await at(second)) - (await at(first))).toBe(1);
+    const inbox = sql<{ threadPk: number }>`
+      select thread_pk as "threadPk" from inbox_notifications where user_id = ${eve} order by notified_at desc`;
+    expect((await db.query(inbox)).map(({ threadPk }) => threadPk)).toEqual([second.pk, first.pk]);
   });
 });
