@@ -32,6 +32,7 @@ export async function notifyOfComments(rows: readonly OutboxEvent[], tx: Sql, de
     const event = appEventOf(row);
     return event.type === 'comment.created' || event.type === 'comment.edited' ? [{ id: row.id, event }] : [];
   });
+  if (happened.length === 0) return;
   await holdThreads(
     tx,
     happened.map(({ event }) => event),
@@ -40,18 +41,21 @@ export async function notifyOfComments(rows: readonly OutboxEvent[], tx: Sql, de
 }
 
 /**
- * Of several threads first all that is in inboxes, in the order in which everybody locks rows of inboxes, and what is not yet: who tells of the same
- * threads in another order waits here.
+ * Who tells of the same thread waits here. Of several threads all that is locked while they are told of is locked first, in the order in which everybody
+ * locks it: rooms and threads before what is in inboxes, as by whoever deletes them, and that by room and thread.
  */
 async function holdThreads(tx: Sql, events: readonly CommentEvent[]): Promise<void> {
   const threads = new Map(events.map(({ roomPk, threadId }) => [`${roomPk} ${threadId}`, { roomPk, threadId }]));
-  if (threads.size < 2) return;
   const keys = [...threads.keys()].sort();
   await tx.query(sql`select pg_advisory_xact_lock(hashtextextended('inbox ' || key, 0)) from unnest(${keys}::text[]) as key`);
+  if (threads.size < 2) return;
+  const told = sql`jsonb_to_recordset(${JSON.stringify([...threads.values()])}::jsonb) as told ("roomPk" bigint, "threadId" text)`;
   await tx.query(sql`
-    select from inbox_notifications n
-      join jsonb_to_recordset(${JSON.stringify([...threads.values()])}::jsonb) as told ("roomPk" bigint, "threadId" text)
-        on n.room_pk = told."roomPk" and n.subject_id = told."threadId"
+    with room as materialized (select pk from rooms where pk in (select "roomPk" from ${told}) order by pk for key share)
+    select from room join threads t on t.room_pk = room.pk join ${told} on told."roomPk" = t.room_pk and told."threadId" = t.id
+     order by room.pk, t.id collate "C" for key share of t`);
+  await tx.query(sql`
+    select from inbox_notifications n join ${told} on n.room_pk = told."roomPk" and n.subject_id = told."threadId"
      order by n.room_pk, n.subject_id collate "C", n.pk for update of n`);
 }
 
