@@ -6,6 +6,7 @@ import type { AddressInfo, Socket as NetSocket } from 'node:net';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { systemClock } from '../base/clock.ts';
 import { StartRefused } from '../base/start-refused.ts';
+import { type Frame, isUtf8 } from '../kernel/transport/frame.ts';
 import type { ListenOptions, MakeServer, Server, ServerOptions, UpgradeRequest } from '../kernel/transport/server.ts';
 import { listenRefused } from './listen-probe.ts';
 import { headOf, serveExchange } from './node-http.ts';
@@ -97,9 +98,10 @@ class NodeWire implements Wire {
     this.#bytesMax = bytesMax;
   }
 
-  send(frame: string | Uint8Array): boolean {
+  send(frame: Frame): boolean {
     if (this.#ws.bufferedAmount > this.#bytesMax) return false;
-    this.#ws.send(frame);
+    if (isUtf8(frame)) this.#ws.send(frame.utf8, { binary: false });
+    else this.#ws.send(frame);
     return true;
   }
 

@@ -42,6 +42,18 @@ export interface ExchangeOptions {
   readonly isStopping: () => boolean;
 }
 
+/** A longer body leaves in pieces, each when the system has taken the one before: uWS copies what the system does not take of a whole one. */
+const PIECE_BYTES = 256 * 1024;
+
+function isLong(body: string | Uint8Array | undefined): body is string | Uint8Array {
+  return body !== undefined && body.length > PIECE_BYTES;
+}
+
+async function* piecesOf(body: string | Uint8Array): AsyncGenerator<Uint8Array> {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+}
+
 /** By name, the last value that was found to be valid: names come from our code, so they are few, and most values are always the same. */
 const good = new Map<string, string>();
 
@@ -98,6 +110,7 @@ export class Exchange implements HttpRequest {
       const head = this.#headOf(response);
       const { body, size } = response;
       if (typeof body === 'object' && Symbol.asyncIterator in body) await this.#pieces(head, body, size ?? null);
+      else if (isLong(body) && this.method !== 'HEAD') await this.#pieces(head, piecesOf(body), Buffer.byteLength(body));
       else this.#whole(head, body ?? '', this.method === 'HEAD' ? size : undefined);
     } catch (error) {
       this.#fail(error);

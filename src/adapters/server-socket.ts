@@ -4,12 +4,13 @@
  * It knows no library: `Wire` is the little that differs.
  */
 import { AppError } from '../base/errors.ts';
+import type { Frame } from '../kernel/transport/frame.ts';
 import type { ServerOptions, Socket, SocketHandler, UpgradeRequest } from '../kernel/transport/server.ts';
 import { closeReason } from './server-wire.ts';
 
 export interface Wire {
   /** False when more than the backstop waits already and the frame was not taken. */
-  send(frame: string | Uint8Array): boolean;
+  send(frame: Frame): boolean;
   cork(writes: () => void): void;
   ping(data: string): void;
   /** Sends a close frame behind all that waits, and ends; by force when the peer is too slow. */
@@ -32,7 +33,7 @@ export class OpenSocket implements Socket {
     this.#options = options;
   }
 
-  send(frame: string | Uint8Array): boolean {
+  send(frame: Frame): boolean {
     if (!this.#isOpen) return false;
     if (this.#wire.send(frame)) return true;
     this.gone(1006, 'the send buffer is full');

@@ -4,6 +4,7 @@
  */
 import type { WebSocket } from 'uWebSockets.js';
 import { systemClock } from '../base/clock.ts';
+import { type Frame, isUtf8, lengthOf, type Utf8 } from '../kernel/transport/frame.ts';
 import type { Wire } from './server-socket.ts';
 import { WIRE } from './server-wire.ts';
 
@@ -24,18 +25,20 @@ class Ping {
 const SENT = 1;
 const DROPPED = 2;
 
+/** A frame of which a part has left. */
+interface Fragments {
+  readonly bytes: Uint8Array;
+  readonly isBinary: boolean;
+  sentBytes: number;
+}
+
 export class UwsWire<Seat> implements Wire {
   #ws: WebSocket<Seat> | null;
   readonly #bytesMax: number;
   /** False: the system took all that was sent, and uWS need not be asked, which everybody who hears a message would cost once. */
   #mayWait = false;
   /** The long frame that is leaving, and what was sent after it. */
-  #leaving: {
-    readonly frame: Uint8Array;
-    sentBytes: number;
-    readonly behind: (string | Uint8Array | Ping)[];
-    behindBytes: number;
-  } | null = null;
+  #leaving: (Fragments & { readonly behind: (Frame | Ping)[]; behindBytes: number }) | null = null;
   #ending: { readonly code: number; readonly reason: string; readonly cancel: () => void } | null = null;
 
   /** A frame is not taken while more than `bytesMax` wait. */
@@ -44,10 +47,10 @@ export class UwsWire<Seat> implements Wire {
     this.#bytesMax = bytesMax;
   }
 
-  send(frame: string | Uint8Array): boolean {
+  send(frame: Frame): boolean {
     if (this.#ws === null) return false;
     if (this.#leaving !== null || isLong(frame)) return this.#sendInTurn(frame);
-    const outcome = this.#ws.send(frame, typeof frame !== 'string');
+    const outcome = isUtf8(frame) ? this.#ws.send(frame.utf8) : this.#ws.send(frame, typeof frame !== 'string');
     if (outcome !== SENT) this.#mayWait = true;
     return outcome !== DROPPED;
   }
@@ -96,19 +99,20 @@ export class UwsWire<Seat> implements Wire {
     if (this.#ws === null) return 0;
     const buffered = this.#ws.getBufferedAmount();
     if (this.#leaving === null) return buffered;
-    const { frame, sentBytes, behindBytes } = this.#leaving;
-    return buffered + frame.length - sentBytes + behindBytes;
+    const { bytes, sentBytes, behindBytes } = this.#leaving;
+    return buffered + bytes.length - sentBytes + behindBytes;
   }
 
   /** Nothing may come between two fragments of a frame. */
-  #sendInTurn(frame: string | Uint8Array): boolean {
+  #sendInTurn(frame: Frame): boolean {
     if (this.#waitingBytes() > this.#bytesMax) return false;
     this.#mayWait = true;
     if (this.#leaving !== null) {
       this.#leaving.behind.push(frame);
-      this.#leaving.behindBytes += Buffer.byteLength(frame);
+      this.#leaving.behindBytes += typeof frame === 'string' ? Buffer.byteLength(frame) : lengthOf(frame);
     } else if (isLong(frame)) {
-      this.#leaving = { frame, sentBytes: 0, behind: [], behindBytes: 0 };
+      const [bytes, isBinary] = isUtf8(frame) ? [frame.utf8, false] : [frame, true];
+      this.#leaving = { bytes, isBinary, sentBytes: 0, behind: [], behindBytes: 0 };
       this.#goOn();
     }
     return true;
@@ -117,7 +121,7 @@ export class UwsWire<Seat> implements Wire {
   #goOn(): void {
     while (this.#leaving !== null && this.#ws?.getBufferedAmount() === 0) {
       this.#sendFragment(this.#ws, this.#leaving);
-      if (this.#leaving.sentBytes < this.#leaving.frame.length) continue;
+      if (this.#leaving.sentBytes < this.#leaving.bytes.length) continue;
       const { behind } = this.#leaving;
       this.#leaving = null;
       for (const frame of behind) {
@@ -127,17 +131,17 @@ export class UwsWire<Seat> implements Wire {
     }
   }
 
-  #sendFragment(ws: WebSocket<Seat>, leaving: { readonly frame: Uint8Array; sentBytes: number }): void {
-    const { frame, sentBytes } = leaving;
-    const fragment = frame.subarray(sentBytes, sentBytes + FRAGMENT_BYTES);
+  #sendFragment(ws: WebSocket<Seat>, leaving: Fragments): void {
+    const { bytes, isBinary, sentBytes } = leaving;
+    const fragment = bytes.subarray(sentBytes, sentBytes + FRAGMENT_BYTES);
     leaving.sentBytes += fragment.length;
-    if (sentBytes === 0) ws.sendFirstFragment(fragment, true);
-    else if (leaving.sentBytes < frame.length) ws.sendFragment(fragment);
+    if (sentBytes === 0) ws.sendFirstFragment(fragment, isBinary);
+    else if (leaving.sentBytes < bytes.length) ws.sendFragment(fragment);
     else ws.sendLastFragment(fragment);
   }
 }
 
-/** Text is not: uWS makes its bytes anew for every reader, whole, whatever else is done. */
-function isLong(frame: string | Uint8Array): frame is Uint8Array {
-  return typeof frame !== 'string' && frame.length > LONG_BYTES;
+/** A string is not: uWS makes its bytes anew for every reader, whole, whatever else is done. */
+function isLong(frame: Frame): frame is Uint8Array | Utf8 {
+  return typeof frame !== 'string' && lengthOf(frame) > LONG_BYTES;
 }

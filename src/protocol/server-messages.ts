@@ -58,8 +58,8 @@ export type ServerMessage =
   | { readonly type: 'presences'; readonly texts: readonly string[] }
   /** `actor` −1: sent over REST. */
   | { readonly type: 'event'; readonly actor: number; readonly event: Json }
-  /** All of Storage: its `CompactNode`s as JSON, commas between them; cut anywhere (protocol 4.4). */
-  | { readonly type: 'storage.state'; readonly chunks: readonly string[] }
+  /** All of Storage, as the frame that says it (`STORAGE_FRAME`). */
+  | { readonly type: 'storage.state'; readonly frame: Uint8Array }
   | ({ readonly type: 'storage.ops' } & OpsText)
   | { readonly type: 'storage.rejected'; readonly opIds: readonly string[]; readonly reason: string }
   | {
@@ -127,7 +127,7 @@ export function standsAlone(message: ServerMessage): boolean {
 }
 
 /** One or more JSON objects joined by commas, ready to stand in an array; null when SDK clients are not told this. */
-export function encodeForSdk(message: ServerMessage): string | null {
+export function encodeForSdk(message: Exclude<ServerMessage, { type: 'storage.state' }>): string | null {
   switch (message.type) {
     case 'room.state':
       return JSON.stringify({
@@ -148,8 +148,6 @@ export function encodeForSdk(message: ServerMessage): string | null {
       return message.texts.join(',');
     case 'event':
       return JSON.stringify({ type: 103, actor: message.actor, event: message.event });
-    case 'storage.state':
-      return encodeStorageState(message.chunks);
     case 'storage.ops':
       return `{"type":201,"ops":${message.json ?? JSON.stringify(message.ops)}}`; // an object around it would cost a third more, and ops are many
     case 'storage.rejected':
@@ -209,9 +207,13 @@ export function encodeForYjs(message: ServerMessage): Uint8Array | null {
 /** The V1 encoding of no change at all. */
 const EMPTY_UPDATE = new Uint8Array([0, 0]);
 
-function encodeStorageState(chunks: readonly string[]): string {
-  return `${chunks.map((nodes) => `{"type":210,"nodes":[${nodes}]},`).join('')}{"type":211}`;
-}
+/** What stands around the nodes of a Storage in the frame that tells a client all of it: some `CompactNode`s in each chunk (protocol 4.4). */
+export const STORAGE_FRAME = {
+  begin: '[',
+  beginChunk: '{"type":210,"nodes":[',
+  endChunk: ']},',
+  end: '{"type":211}]',
+} as const;
 
 interface YdocFields {
   readonly guid: string;

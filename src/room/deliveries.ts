@@ -5,6 +5,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { SessionId } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
+import { lengthOf } from '../kernel/transport/frame.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import type { Hearer, Recipient } from './recipient.ts';
 
@@ -74,7 +75,7 @@ export class Deliveries {
     const hearers = here.map(({ hearer }) => hearer!);
     for (const hearer of hearers) hearer.owed += 1;
     const ids = here.map(({ id }) => id);
-    const step = Math.min(BETWEEN_LOOKS, Math.ceil(BYTES_BETWEEN_LOOKS / lengthOf(frames)));
+    const step = Math.min(BETWEEN_LOOKS, Math.ceil(BYTES_BETWEEN_LOOKS / lengthOfAll(frames)));
     const delivery: Delivery = { frames, hearers, ids, cameAtMs: this.#deps.clock.monotonicMs(), step, next: 0 };
     this.#leaving.add(delivery);
     if (this.#leaving.size > LEAVING_MAX) this.finish();
@@ -125,12 +126,11 @@ export class Deliveries {
 
 /** One alone hears at once, however long it is: there is nobody to wait for. */
 function isMuch(hearers: number, frames: readonly OutFrame[]): boolean {
-  return hearers > AT_ONCE_MAX || (hearers > 1 && hearers * lengthOf(frames) > BYTES_AT_ONCE_MAX);
+  return hearers > AT_ONCE_MAX || (hearers > 1 && hearers * lengthOfAll(frames) > BYTES_AT_ONCE_MAX);
 }
 
-/** In bytes, or in characters where a frame is text. */
-function lengthOf(frames: readonly OutFrame[]): number {
+function lengthOfAll(frames: readonly OutFrame[]): number {
   let length = 0;
-  for (const { data } of frames) length += data.length;
+  for (const { data } of frames) length += lengthOf(data);
   return length;
 }

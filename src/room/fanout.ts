@@ -315,7 +315,7 @@ const OP_BYTES = 64;
 
 /** About how many bytes a message takes, where it may be many. */
 export function weightOf(message: ServerMessage): number {
-  if (message.type === 'storage.state') return charactersOf(message.chunks);
+  if (message.type === 'storage.state') return message.frame.length;
   if (message.type === 'storage.ops') return message.json?.length ?? message.ops.length * OP_BYTES;
   if (message.type === 'presences') return charactersOf(message.texts);
   if (message.type === 'presence') return roughBytesOf(message.data, CURSOR_BYTES_MAX);

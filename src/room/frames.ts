@@ -14,7 +14,7 @@ export interface Telling {
   bytes: Uint8Array | null;
 }
 
-/** As few as can be. Storage ends its frame: what is told after it may have to wait until it has been read (`held-answers.ts`). */
+/** As few as can be. Storage has one of its own: it is bytes, and what is told after it may have to wait until it has been read (`held-answers.ts`). */
 export function sdkFrames(told: readonly Telling[]): OutFrame[] {
   const frames: OutFrame[] = [];
   let batch: Telling[] = [];
@@ -24,6 +24,11 @@ export function sdkFrames(told: readonly Telling[]): OutFrame[] {
   };
   for (const one of told) {
     const { message } = one;
+    if (message.type === 'storage.state') {
+      leave();
+      frames.push(frameOf({ utf8: message.frame }, { restarts: true }));
+      continue;
+    }
     one.text ??= encodeForSdk(message);
     if (one.text === null) continue;
     if (standsAlone(message)) {
@@ -32,7 +37,6 @@ export function sdkFrames(told: readonly Telling[]): OutFrame[] {
       continue;
     }
     batch.push(one);
-    if (message.type === 'storage.state') leave();
   }
   leave();
   return frames;
@@ -55,7 +59,6 @@ function batchFrame(batch: readonly Telling[]): OutFrame {
   return frameOf(`[${batch.map(({ text }) => text).join(',')}]`, {
     droppable: batch.every(({ message }) => isCursor(message)),
     answers: answersIn(batch),
-    restarts: batch.at(-1)!.message.type === 'storage.state' ? true : undefined,
   });
 }
 

@@ -9,6 +9,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { SmallMap } from '../base/small.ts';
+import { lengthOf } from '../kernel/transport/frame.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { OP, type Op } from '../protocol/storage-ops.ts';
 
@@ -115,7 +116,7 @@ export class HeldAnswers {
   }
 
   #noteLeavingFrame({ restarts, data }: OutFrame): void {
-    if (restarts) this.#noteLeaving({ leftAtMs: this.#clock.monotonicMs(), characters: data.length });
+    if (restarts) this.#noteLeaving({ leftAtMs: this.#clock.monotonicMs(), characters: lengthOf(data) });
   }
 
   #noteLeaving(storage: StorageSent): void {
@@ -125,7 +126,7 @@ export class HeldAnswers {
 
   /** How long the first Storage of those that are held is, does not matter: what was sent again is often answered with one. */
   #hold(frame: OutFrame, edits: readonly string[]): void {
-    const bytes = frame.restarts && !this.#held.some((held) => held.frame.restarts) ? 0 : frame.data.length;
+    const bytes = frame.restarts && !this.#held.some((held) => held.frame.restarts) ? 0 : lengthOf(frame.data);
     this.#held.push({ frame, edits, bytes, untilMs: this.#clock.monotonicMs() + HELD_MS_MAX });
     this.#heldBytes += bytes;
   }

@@ -9,6 +9,7 @@ import type { Facts } from '../base/error-table.ts';
 import { AppError, type ErrorCode } from '../base/errors.ts';
 import { asSessionId, type SessionId, type WorkerAddress } from '../base/ids.ts';
 import type { Bus, Message } from '../kernel/cluster/bus.ts';
+import { lengthOf } from '../kernel/transport/frame.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { LinkQueues } from './link-queues.ts';
 import { type Hearer, type Recipient, recipientOf } from './recipient.ts';
@@ -87,7 +88,7 @@ export class RemoteSessions implements SessionSink {
   deliver(recipients: readonly Recipient[], frames: readonly OutFrame[]): void {
     const sessions = recipients.map(({ id }) => id);
     let length = 0;
-    for (const { data } of frames) length += data.length;
+    for (const { data } of frames) length += lengthOf(data);
     this.#tellEach(sessions, (numbers) => ({ kind: DELIVER, payload: [numbers, frames] }), length);
   }
 

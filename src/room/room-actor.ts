@@ -309,7 +309,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
 
   /** Apart: what its closure keeps would be made for each message. */
   #sendDurable(version: number, { to, message, decision, bytes }: Sending): void {
-    const shared = message.type === 'storage.state' ? message.chunks : null;
+    const shared = message.type === 'storage.state' ? message.frame : null;
     this.#when('durable', version, { bytes, shared, release: () => this.#fanout.send(to, message, decision, bytes) });
   }
 

@@ -35,7 +35,7 @@ export class Told {
   /** Its client is sent this. */
   heard(frames: readonly OutFrame[]): void {
     if (this.#awareness !== null) return;
-    for (const { data } of frames) if (typeof data !== 'string') this.#noteHeard(data);
+    for (const { data } of frames) if (data instanceof Uint8Array) this.#noteHeard(data);
   }
 
   #noteHeard(frame: Uint8Array): void {

@@ -7,6 +7,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { SmallSet } from '../base/small.ts';
+import { lengthOf } from '../kernel/transport/frame.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import type { Op } from '../protocol/storage-ops.ts';
 import { HeldAnswers, isTextEdit, type Reader, type StorageSent } from './held-answers.ts';
@@ -88,7 +89,7 @@ export class Unanswered {
 
   #noteStorage(frames: readonly OutFrame[]): void {
     for (const { restarts, data } of frames)
-      if (restarts) this.#lastStorage = { leftAtMs: this.#clock.monotonicMs(), characters: data.length };
+      if (restarts) this.#lastStorage = { leftAtMs: this.#clock.monotonicMs(), characters: lengthOf(data) };
   }
 
   /** A ping that was sent for `HeldAnswers` is answered. */

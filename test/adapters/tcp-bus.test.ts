@@ -9,6 +9,7 @@ import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asSessionId, asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
 import type { Bus, Message } from '../../src/kernel/cluster/bus.ts';
+import { lengthOf } from '../../src/kernel/transport/frame.ts';
 import { recipientOf } from '../../src/room/recipient.ts';
 import { type LocalSessions, RemoteSessions } from '../../src/room/remote-sessions.ts';
 import { compiled } from '../support/compiled.ts';
@@ -430,7 +431,7 @@ test('[RX7] seven sessions of a worker that fetch 50 MB each in one moment all g
     throw new Error('every session stays');
   };
   const deliver: LocalSessions['deliver'] = ([to], [frame]) => {
-    got.push([to!.id, frame!.data.length]);
+    got.push([to!.id, lengthOf(frame!.data)]);
     return null;
   };
   there.bus.serve((message, from) =>

@@ -374,6 +374,27 @@ function answerContract(start: Start): void {
     agent.destroy();
   });
 
+  test('[TR47] a long answer that its client does not take lies in memory once, and arrives whole', async () => {
+    const bytes = randomBytes(48 * MIB);
+    const { port } = await start(answering(() => ({ status: 200, body: bytes })));
+    const request = http.get({ port, host: '127.0.0.1' });
+    const before = process.memoryUsage().rss;
+    const [reply] = (await once(request, 'response')) as [http.IncomingMessage];
+    reply.pause();
+    await settled(() => reply.socket.bytesRead);
+    expect(process.memoryUsage().rss - before).toBeLessThan(24 * MIB);
+    const received: Buffer[] = [];
+    for await (const piece of reply) received.push(piece as Buffer);
+    expect([reply.headers['content-length'], digest(Buffer.concat(received))]).toEqual([String(bytes.length), digest(bytes)]);
+  });
+
+  test('[TR47] a long answer of text is as long as its bytes', async () => {
+    const text = 'x€'.repeat(200_000);
+    const { port } = await start(answering(() => ({ status: 200, body: text })));
+    const { headers, body } = await ask(port);
+    expect([headers['content-length'], body.toString() === text]).toEqual(['800000', true]);
+  });
+
   test.each([4, 6])('[TR40] pieces that make another size than was said are seen as broken by the client: %i', async (size) => {
     const pieces = async function* () {
       yield Buffer.from('he');
@@ -552,9 +573,10 @@ function socketContract(start: Start): void {
     seat.socket.cork(() => {
       seat.socket.send('one');
       seat.socket.send(new Uint8Array([2]));
+      seat.socket.send({ utf8: Buffer.from('grüße 🙂') });
     });
     seat.socket.send('');
-    expect(await peer.frames(3)).toEqual(['one', new Uint8Array([2]), '']);
+    expect(await peer.frames(4)).toEqual(['one', new Uint8Array([2]), 'grüße 🙂', '']);
   });
 
   test('[TR21] a frame of exactly the limit passes, one byte more closes with 1009, one far longer closes', async () => {
@@ -764,12 +786,12 @@ function slowReaderContract(start: Start): void {
     expect(peer.heard.length).toBeLessThan(16);
   });
 
-  test('[TR42] a document of many MB arrives whole and in its place, however slowly it is read', async () => {
+  test('[TR42] a document of many MB, bytes or text, arrives whole and in its place, however slowly it is read', async () => {
     const { peer, seat } = await aPausedPeer({ sendBufferBytesMax: 128 * MIB });
-    const [long, alsoLong] = [randomBytes(40 * MIB + 7), randomBytes(3 * MIB)];
-    const frames = ['before', long, 'after, €', new Uint8Array([1, 2, 3]), alsoLong, long, 'the end'];
+    const [long, text] = [randomBytes(40 * MIB + 7), 'x€'.repeat(750_000)];
+    const frames = ['before', long, 'after, €', new Uint8Array([1, 2, 3]), text, long, 'the end'];
     seat.socket.cork(() => {
-      for (const frame of frames) expect(seat.socket.send(frame)).toBe(true);
+      for (const frame of frames) expect(seat.socket.send(frame === text ? { utf8: Buffer.from(text) } : frame)).toBe(true);
     });
     const waiting = await settled(() => seat.socket.bufferedBytes());
     expect(waiting).toBeGreaterThan(70 * MIB);

@@ -7,6 +7,7 @@ import { sdkFrames, yjsFrames } from '../../src/room/frames.ts';
 import type { Hearer, Recipient } from '../../src/room/recipient.ts';
 import type { RoomState } from '../../src/room/shapes.ts';
 import { aRoom, id, join, newcomer, say } from '../support/a-room.ts';
+import { frameText } from '../support/frame-text.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 function fanoutOf(room: RoomState, { deliveryMs = 0, lastOf = (_: readonly Recipient[]): Hearer | null => null } = {}) {
@@ -31,7 +32,7 @@ function fanoutOf(room: RoomState, { deliveryMs = 0, lastOf = (_: readonly Recip
     clock.turn();
     const got: Record<string, string[]> = {};
     for (const { to, frames } of delivered.splice(0))
-      for (const session of to) got[session] = [...(got[session] ?? []), ...frames.map(({ data }) => String(data))];
+      for (const session of to) got[session] = [...(got[session] ?? []), ...frames.map(({ data }) => frameText(data))];
     return got;
   };
   return { fanout, turn, delivered, clock };
@@ -97,18 +98,22 @@ test('[FO4] ROOM_STATE and rejections stand alone, in order; Storage ends its fr
   const acknowledged = (opId: string): void => fanout.send(only, { type: 'storage.ops', ops: [{ type: 5, id: 'ACK', opId }] }, 9);
   fanout.send(only, { type: 'storage.rejected', opIds: ['1:0'], reason: 'no' }, 9);
   acknowledged('1:1');
-  fanout.send(only, { type: 'storage.state', chunks: [] }, 9);
+  fanout.send(only, { type: 'storage.state', frame: NO_NODES }, 9);
   acknowledged('1:2');
   fanout.send(only, { type: 'storage.rejected', opIds: ['1:2', '1:3'], reason: 'no' }, 9); // the first was answered before
   clock.turn();
   const frames = delivered.flatMap((one) => one.frames).map(({ answers, refuses, restarts }) => ({ answers, refuses, restarts }));
   expect(frames).toEqual([
     { refuses: ['1:0'] },
-    { answers: ['1:1'], restarts: true },
+    { answers: ['1:1'] },
+    { restarts: true },
     { answers: ['1:2'] },
     { refuses: ['1:3'] },
   ]);
 });
+
+/** As a frame of Storage, as far as it matters here. */
+const NO_NODES = Buffer.from('[]');
 
 const PATCH = { type: 'presence', actor: 1, data: {}, targetActor: null } as const;
 
@@ -116,7 +121,7 @@ test('[FO20] frames of all kinds have the same keys in the same order', () => {
   const frames = [
     ...sdkFrames(
       [
-        { type: 'storage.state', chunks: [] } as const,
+        { type: 'storage.state', frame: NO_NODES } as const,
         { type: 'storage.rejected', opIds: ['1:3'], reason: '' } as const,
         { type: 'event', actor: 1, event: null } as const,
         PATCH,
@@ -320,7 +325,7 @@ test('[CB61] of what a turn tells of one Yjs client, the others hear the newest,
 
 test('[FO11] what nobody in a room can read is not encoded for them, and a kind is said to read what there is an encoding for', () => {
   const bytes = new Uint8Array(2);
-  const all: ServerMessage[] = [
+  const all: Exclude<ServerMessage, { type: 'storage.state' }>[] = [
     event(1),
     cursor(1),
     { type: 'user.left', actor: 1 },
@@ -393,7 +398,7 @@ test('[FO12] a document that was asked for leaves at once, and the next of the s
   const bytes = Uint8Array.of(0, 0);
   const documents = [
     { type: 'ydoc.state', guid: '', update: bytes, vector: bytes, hash: '' },
-    { type: 'storage.state', chunks: ['[]'] },
+    { type: 'storage.state', frame: NO_NODES },
   ] as const;
   for (const document of documents) {
     const { fanout, turn, delivered } = fanoutOf(aRoom('ann', 'bob'));
@@ -417,7 +422,7 @@ test('[FO19] while what was said last is on its way to many, what comes next gat
   clock.advance(5);
   type();
   fanout.send({ allBut: id('ann') }, event(1), 99);
-  fanout.send({ only: id('bob') }, { type: 'storage.state', chunks: ['[]'] }, 99);
+  fanout.send({ only: id('bob') }, { type: 'storage.state', frame: NO_NODES }, 99);
   clock.soon(() => {
     expect(delivered).toEqual([]);
     clock.soon(() => {

@@ -4,6 +4,7 @@ import { AppError } from '../../src/base/errors.ts';
 import { asRoomId, asSessionId } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { Sheddable } from '../../src/kernel/shedding.ts';
+import type { Frame } from '../../src/kernel/transport/frame.ts';
 import type { SocketHandler } from '../../src/kernel/transport/server.ts';
 import { FULL_ACCESS, type Permissions } from '../../src/protocol/permissions.ts';
 import type { Admission, Visit } from '../../src/room/admission.ts';
@@ -76,7 +77,7 @@ function aGateway(limits: { messages?: Rate } = {}) {
       }),
   });
   const open = (path = '/v8', query = 'roomId=room&tok=t') => {
-    const sent: (string | Uint8Array)[] = [];
+    const sent: Frame[] = [];
     const closes: number[] = [];
     const wire = { bufferedBytes: 0, sendMs: 0, isBroken: false };
     const handler: SocketHandler = gateway.accept(

@@ -125,7 +125,8 @@ test('[PR12] who was too slow for cursors is told of all others who have a prese
   say(room, { type: 'awareness.change', from: id('cat'), update: state });
   const toldTo = (name: string): unknown => {
     const [effect] = say(room, { type: 'presence.fetch', from: id(name) });
-    if (effect?.type !== 'send' || !('only' in effect.to)) throw new Error('nobody was told');
+    if (effect?.type !== 'send' || !('only' in effect.to) || effect.message.type !== 'presences')
+      throw new Error('nobody was told');
     return { to: effect.to.only, told: JSON.parse(`[${encodeForSdk(effect.message)}]`) };
   };
   const full = (actor: number, data: JsonObject) => ({ type: 100, actor, data, targetActor: -1 });

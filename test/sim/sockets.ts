@@ -2,8 +2,10 @@
  * Clients over sockets, as an SDK client behaves: they follow Storage, edit it while they are connected, and send again after each return what
  * nobody has confirmed.
  */
+import type { Frame } from '../../src/kernel/transport/frame.ts';
 import type { Socket, SocketHandler } from '../../src/kernel/transport/server.ts';
 import { OP } from '../../src/protocol/storage-ops.ts';
+import { frameText } from '../support/frame-text.ts';
 import type { Edit } from './audit.ts';
 import { anyLife, pause, type Scene } from './clients.ts';
 import { LIST_ID, tokensIn } from './rooms.ts';
@@ -169,6 +171,11 @@ interface Message {
   readonly ops?: readonly { readonly opId?: string }[];
 }
 
+/** What the client sends, not what it is sent. */
+function isOfClient(frame: Frame | readonly object[]): frame is readonly object[] {
+  return Array.isArray(frame);
+}
+
 /** One connection, as both ends have it: frames travel in order and take their time. */
 class Link implements Socket {
   readonly #scene: Scene;
@@ -194,15 +201,15 @@ class Link implements Socket {
   }
 
   /** What the client sends. */
-  send(frame: string | Uint8Array | readonly object[]): boolean {
-    if (typeof frame !== 'string' && !(frame instanceof Uint8Array)) {
+  send(frame: Frame | readonly object[]): boolean {
+    if (isOfClient(frame)) {
       const text = JSON.stringify(frame);
       this.#toServer(() => this.#handler?.message(text));
       return true;
     }
     if (!this.#isOpen) return false;
     this.#toClient(() => {
-      if (!this.#hasHungUp) this.#client.heard(frame as string);
+      if (!this.#hasHungUp) this.#client.heard(frameText(frame));
     });
     return true;
   }

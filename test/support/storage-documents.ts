@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../src/base/json.ts';
 import type { CompactNode, SerializedCrdt } from '../../src/protocol/storage-ops.ts';
 import { documentText } from '../../src/room/storage/document.ts';
-import { compactTexts, LinesWriter } from '../../src/room/storage/node-texts.ts';
+import { compactText, LinesWriter } from '../../src/room/storage/node-texts.ts';
 import type { Storage } from '../../src/room/storage/tree.ts';
 
 export function toJson(storage: Storage): JsonObject {
@@ -14,7 +14,7 @@ export function toPlainLson(storage: Storage, typeKey: string): JsonObject {
 }
 
 export function compactNodes(storage: Storage): CompactNode[] {
-  return JSON.parse(`[${compactTexts(storage).join(',')}]`);
+  return JSON.parse(`[${compactText(storage)}]`);
 }
 
 export function serializedNodes(storage: Storage): [string, SerializedCrdt][] {

@@ -4,10 +4,11 @@
  * Frames are opaque. A reader that lost one it cannot miss would be wrong for ever, so such a one is never dropped: the socket is closed,
  * and the client starts from a fresh state (reliability 2.f).
  */
+import { type Frame, isUtf8 } from './frame.ts';
 import type { Socket } from './server.ts';
 
 export interface OutFrame {
-  readonly data: string | Uint8Array;
+  readonly data: Frame;
   /** Whether a slow reader may miss it, as it is told the latest once it has caught up. */
   readonly droppable: boolean;
   /** What its reader asked under these ids is answered by it; for the worker that has the socket. */
@@ -77,6 +78,7 @@ export class SendBudget {
 }
 
 /** A UTF-16 unit is at most three bytes of UTF-8. Counting exactly would cost a pass over every frame of every reader. */
-function mostBytesOf(data: string | Uint8Array): number {
-  return typeof data === 'string' ? data.length * 3 : data.byteLength;
+function mostBytesOf(data: Frame): number {
+  if (typeof data === 'string') return data.length * 3;
+  return isUtf8(data) ? data.utf8.length : data.length;
 }

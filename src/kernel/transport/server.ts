@@ -2,6 +2,7 @@
  * The transport port: HTTP and WebSocket as Atrium sees them. `adapters/uws-server.ts` and `adapters/node-server.ts`
  * implement it; one contract suite (`test/contract/server.contract.ts`) holds both to the same behaviour.
  */
+import type { Frame } from './frame.ts';
 
 export interface HttpRequest {
   /** Upper case; one that HTTP knows. */
@@ -40,8 +41,8 @@ export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>;
 export type UpgradeRequest = Pick<HttpRequest, 'path' | 'query' | 'headers'>;
 
 export interface Socket {
-  /** Queues a frame: a string goes out as text, bytes as binary. False when the socket is closed, or is now because its buffer was full. */
-  send(frame: string | Uint8Array): boolean;
+  /** Queues a frame. False when the socket is closed, or is now because its buffer was full. */
+  send(frame: Frame): boolean;
   /** Runs `writes` so that its sends leave in one system call where the adapter can. */
   cork(writes: () => void): void;
   /** Asks the peer's end of the connection for `data` back, at most 125 bytes: it has then got all that was sent before (RFC 6455, 5.5.2). Left out where too much waits. */

@@ -20,7 +20,7 @@ import { opsFromLson } from './lson.ts';
 import { withTexts } from './ops-text.ts';
 import { applyJsonPatch } from './patch.ts';
 import { noteReader } from './text-departures.ts';
-import { bytesOf, compactOf, LINES } from './texts.ts';
+import { bytesOf, frameOf, LINES } from './texts.ts';
 import { atomically, emptyStorage, isEmptyStorage, type Storage } from './tree.ts';
 
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
@@ -175,7 +175,7 @@ function forward(forwards: OpsText, from: SessionId | null): Effect[] {
 }
 
 function stateOf(room: RoomState): ServerMessage {
-  return { type: 'storage.state', chunks: compactOf(room.storage) };
+  return { type: 'storage.state', frame: frameOf(room.storage) };
 }
 
 function tell(only: SessionId, message: ServerMessage): Effect {

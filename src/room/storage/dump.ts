@@ -2,7 +2,7 @@
 import { AppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { type CompactNode, CRDT, ROOT_ID } from '../../protocol/storage-ops.ts';
-import { compactTexts } from './node-texts.ts';
+import { compactText } from './node-texts.ts';
 import { type Content, isParent, type TextNode } from './nodes.ts';
 import { loadHistory, type StoredHistory, storedHistory } from './text-history.ts';
 import { emptyStorage, insertNode, type Storage, setPlain } from './tree.ts';
@@ -29,7 +29,7 @@ export function dumpStorage(storage: Storage): unknown {
     Stored,
     'nodes'
   >;
-  return `{"nodes":[${compactTexts(storage).join(',')}],${JSON.stringify(others).slice(1)}`;
+  return `{"nodes":[${compactText(storage)}],${JSON.stringify(others).slice(1)}`;
 }
 
 /** @throws AppError ROOM_UNREADABLE when this is no dump */

@@ -3,6 +3,7 @@
  * and snapshots (protocol 4.4). Written right from the nodes, as documents are.
  */
 import { JsonWriter, textOf } from '../../base/json-writer.ts';
+import { STORAGE_FRAME } from '../../protocol/server-messages.ts';
 import { CRDT } from '../../protocol/storage-ops.ts';
 import type { StorageNode } from './nodes.ts';
 import { plainEntries } from './plain-values.ts';
@@ -12,7 +13,7 @@ import type { Storage } from './tree.ts';
 const BYTES_PER_LINE = 110;
 const BYTES_PER_NODE = 80;
 /** Keeps any one JSON object that a client must hold at once small. */
-const NODES_PER_TEXT = 2_000;
+const NODES_PER_CHUNK = 2_000;
 
 /** Writes a line `[id, SerializedCrdt]` for each node, the root first. Between two parts the Storage must not change. */
 export class LinesWriter {
@@ -39,20 +40,53 @@ export class LinesWriter {
   }
 }
 
-/** All nodes as compact ones, commas between them; some in each text. */
-export function compactTexts({ nodes }: Storage): string[] {
-  const texts: string[] = [];
-  const left = nodes.values();
-  for (let begun = 0; begun < nodes.size; begun += NODES_PER_TEXT) {
-    const count = Math.min(NODES_PER_TEXT, nodes.size - begun);
-    const out = new JsonWriter(count * BYTES_PER_NODE);
-    for (let written = 0; written < count; written += 1) {
-      if (written > 0) out.raw(',');
-      writeCompact(out, left.next().value!);
-    }
-    texts.push(textOf(out.done()));
+/** Writes the frame that tells a client all of Storage, the root first. Between two parts the Storage must not change. */
+export class FrameWriter {
+  readonly #out: JsonWriter;
+  readonly #left: Iterator<StorageNode>;
+  #written = 0;
+
+  constructor({ nodes }: Storage) {
+    this.#out = new JsonWriter(nodes.size * BYTES_PER_NODE);
+    this.#left = nodes.values();
+    this.#out.raw(STORAGE_FRAME.begin);
   }
-  return texts;
+
+  /** Writes up to so many nodes more. Returns whether all is written. */
+  write(nodesMax: number): boolean {
+    for (let written = 0; written < nodesMax; written += 1) {
+      const next = this.#left.next();
+      if (next.done) {
+        this.#out.raw(STORAGE_FRAME.endChunk + STORAGE_FRAME.end); // the root is always there, and so is a chunk
+        return true;
+      }
+      this.#out.raw(this.#before());
+      writeCompact(this.#out, next.value);
+      this.#written += 1;
+    }
+    return false;
+  }
+
+  done(): Uint8Array {
+    return this.#out.done();
+  }
+
+  #before(): string {
+    if (this.#written % NODES_PER_CHUNK !== 0) return ',';
+    return this.#written === 0 ? STORAGE_FRAME.beginChunk : STORAGE_FRAME.endChunk + STORAGE_FRAME.beginChunk;
+  }
+}
+
+/** All nodes as compact ones, commas between them. */
+export function compactText({ nodes }: Storage): string {
+  const out = new JsonWriter(nodes.size * BYTES_PER_NODE);
+  let isFirst = true;
+  for (const node of nodes.values()) {
+    if (!isFirst) out.raw(',');
+    isFirst = false;
+    writeCompact(out, node);
+  }
+  return textOf(out.done());
 }
 
 function writeLine(out: JsonWriter, node: StorageNode): void {

@@ -3,20 +3,20 @@
  * others, asks for the same again.
  */
 import { type DocumentForm, DocumentWriter } from './document.ts';
-import { compactTexts, LinesWriter } from './node-texts.ts';
+import { FrameWriter, LinesWriter } from './node-texts.ts';
 import type { Storage } from './tree.ts';
 
-/** A document, or all nodes in full (`LinesWriter`). */
-export type BytesForm = DocumentForm | typeof LINES;
+/** A document, or all nodes (`node-texts.ts`). */
+export type BytesForm = DocumentForm | typeof LINES | typeof FRAME;
 
 /** All nodes in full, a line each. */
 export const LINES = { format: 'lines' } as const;
+/** All nodes as clients read them. */
+const FRAME = { format: 'frame' } as const;
 
 export interface StorageTexts {
   /** By the name of their form. */
   readonly bytes: Map<string, Uint8Array>;
-  /** All nodes for clients. */
-  compact: readonly string[] | null;
   /** Since somebody asked for one of them. */
   quietSeconds: number;
 }
@@ -29,13 +29,20 @@ export interface BytesWriter {
   done(): Uint8Array;
 }
 
-/** Nodes for clients that are less text than this are written anew for each. */
-const SHARED_CHARACTERS = 64 * 1024;
+/** A frame for clients that is shorter is written anew for each. */
+const SHARED_BYTES = 64 * 1024;
 /** Who polls more rarely than that has it written anew. */
 const QUIET_SECONDS_MAX = 30;
 
 export function writerOf(storage: Storage, form: BytesForm): BytesWriter {
-  return form.format === 'lines' ? new LinesWriter(storage) : new DocumentWriter(storage, form);
+  switch (form.format) {
+    case 'lines':
+      return new LinesWriter(storage);
+    case 'frame':
+      return new FrameWriter(storage);
+    default:
+      return new DocumentWriter(storage, form);
+  }
 }
 
 export function keptBytes({ texts }: Storage, form: BytesForm): Uint8Array | null {
@@ -51,19 +58,23 @@ export function keepBytes(storage: Storage, form: BytesForm, bytes: Uint8Array):
 export function bytesOf(storage: Storage, form: BytesForm): Uint8Array {
   const kept = textsOf(storage).bytes.get(nameOf(form));
   if (kept !== undefined) return kept;
-  const writer = writerOf(storage, form);
-  writer.write(Number.POSITIVE_INFINITY);
-  const bytes = writer.done();
+  const bytes = written(storage, form);
   keepBytes(storage, form, bytes);
   return bytes;
 }
 
-/** All nodes for clients, as of now, kept or written. */
-export function compactOf(storage: Storage): readonly string[] {
-  if (storage.texts !== null && storage.texts.compact !== null) return textsOf(storage).compact!;
-  const written = compactTexts(storage);
-  if (charactersOf(written) >= SHARED_CHARACTERS) textsOf(storage).compact = written;
-  return written;
+/** The frame that tells a client all of it, as of now, kept or written. */
+export function frameOf(storage: Storage): Uint8Array {
+  const kept = keptBytes(storage, FRAME);
+  const bytes = kept ?? written(storage, FRAME);
+  if (bytes.length >= SHARED_BYTES) keepBytes(storage, FRAME, bytes);
+  return bytes;
+}
+
+function written(storage: Storage, form: BytesForm): Uint8Array {
+  const writer = writerOf(storage, form);
+  writer.write(Number.POSITIVE_INFINITY);
+  return writer.done();
 }
 
 export function charactersOf(texts: readonly string[]): number {
@@ -78,11 +89,11 @@ export function letTextsGo(storage: Storage): void {
 }
 
 export function nameOf(form: BytesForm): string {
-  return form.format === 'lines' ? form.format : `${form.format} ${form.typeKey}`;
+  return 'typeKey' in form ? `${form.format} ${form.typeKey}` : form.format;
 }
 
 function textsOf(storage: Storage): StorageTexts {
-  storage.texts ??= { bytes: new Map(), compact: null, quietSeconds: 0 };
+  storage.texts ??= { bytes: new Map(), quietSeconds: 0 };
   storage.texts.quietSeconds = 0;
   return storage.texts;
 }

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { type Frame, lengthOf } from '../../../src/kernel/transport/frame.ts';
 import { type OutFrame, SendBudget } from '../../../src/kernel/transport/send-budget.ts';
 import type { Socket } from '../../../src/kernel/transport/server.ts';
+import { frameText } from '../../support/frame-text.ts';
 
 /** A socket whose peer takes nothing until told. */
 class StuckSocket implements Socket {
@@ -8,9 +10,9 @@ class StuckSocket implements Socket {
   waitingBytes = 0;
   corks = 0;
 
-  send(frame: string | Uint8Array): boolean {
-    this.sent.push(String(frame));
-    this.waitingBytes += frame.length;
+  send(frame: Frame): boolean {
+    this.sent.push(frameText(frame));
+    this.waitingBytes += lengthOf(frame);
     return true;
   }
   cork(writes: () => void): void {
@@ -60,6 +62,15 @@ test('[CN5] one frame longer than the hard bound passes, and what follows it has
   expect(budget.send([must(document), must('op')])).toBe('sent');
   socket.waitingBytes = 32_000; // the estimate of a text is three bytes a character: 30,000 and 2,000 behind it
   expect(budget.send([must('op')])).toBe('sent');
+  expect(budget.send([must('op')])).toBe('exceeded');
+});
+
+test('[CN5] of a text that is UTF-8 already its bytes count', () => {
+  const { socket, budget } = aBudget(0);
+  budget.send([{ data: { utf8: new Uint8Array(10_000) }, droppable: false }]);
+  socket.waitingBytes = 12_000;
+  expect(budget.send([must('op')])).toBe('sent');
+  socket.waitingBytes = 12_001;
   expect(budget.send([must('op')])).toBe('exceeded');
 });
 
