@@ -6,6 +6,7 @@
  */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { HttpHandler, HttpRequest, HttpResponse, UpgradeRequest } from '../kernel/transport/server.ts';
+import { sendSlices } from './send-slices.ts';
 import { isOurs, mustFit } from './server-wire.ts';
 
 export interface RequestHead extends UpgradeRequest {
@@ -164,7 +165,7 @@ export class Exchange implements HttpRequest {
       if (this.#isOver()) return; // leaving the loop returns the iterator, which frees what it holds
       if (missing !== null) missing -= piece.byteLength;
       if (missing !== null && missing < 0) throw new Error(`the body is longer than its size, ${size}`);
-      if (piece.byteLength > 0 && !this.#wire.write(piece)) await this.#flowsAgain();
+      if (piece.byteLength > 0) await this.#writeInTurn(piece);
       if (missing === 0) this.#complete = head;
     }
     if (missing !== null && missing > 0) throw new Error(`the body is shorter than its size, ${size}, by ${missing}`);
@@ -172,6 +173,16 @@ export class Exchange implements HttpRequest {
     if (this.#isOver()) return;
     this.#state = 'over';
     this.#wire.end(head);
+  }
+
+  /** Resolves when the client takes more. */
+  #writeInTurn(piece: Uint8Array): Promise<void> {
+    return new Promise((resolve) =>
+      sendSlices.next(() => {
+        if (this.#isOver() || this.#wire.write(piece)) resolve();
+        else this.#wake = resolve;
+      }),
+    );
   }
 
   #begin(head: AnswerHead, size: number | null): void {
@@ -182,12 +193,6 @@ export class Exchange implements HttpRequest {
 
   #isOver(): boolean {
     return this.#state === 'over';
-  }
-
-  #flowsAgain(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
   }
 
   /**

@@ -2,7 +2,7 @@
  * The server port over uWebSockets.js: native code for Node 20–22 on glibc. Elsewhere loading it fails, and `server-choice.ts` takes
  * `node-server.ts`.
  */
-import type { TemplatedApp, us_listen_socket, WebSocketBehavior } from 'uWebSockets.js';
+import type { TemplatedApp, us_listen_socket, WebSocket, WebSocketBehavior } from 'uWebSockets.js';
 import { systemClock } from '../base/clock.ts';
 import type { ListenOptions, MakeServer, Server, ServerOptions, UpgradeRequest } from '../kernel/transport/server.ts';
 import { whyNotListening } from './listen-probe.ts';
@@ -77,6 +77,7 @@ interface Seat {
 const FRAME_ROOM = 2;
 
 function behaviorOf(options: ServerOptions): WebSocketBehavior<Seat> {
+  const wireOptions = { bytesMax: options.sendBufferBytesMax, drain };
   return {
     maxPayloadLength: options.frameBytesMax * FRAME_ROOM,
     maxBackpressure: options.sendBufferBytesMax,
@@ -95,7 +96,7 @@ function behaviorOf(options: ServerOptions): WebSocketBehavior<Seat> {
     },
     open(ws) {
       const seat = ws.getUserData();
-      seat.wire = new UwsWire(ws, options.sendBufferBytesMax);
+      seat.wire = new UwsWire(ws, wireOptions);
       seat.socket = new OpenSocket(seat.wire, options);
       seat.socket.accept(seat.request!);
       seat.request = null;
@@ -108,14 +109,7 @@ function behaviorOf(options: ServerOptions): WebSocketBehavior<Seat> {
     pong(ws, message) {
       ws.getUserData().socket?.ponged(Buffer.from(message).toString());
     },
-    /** In a turn of its own: when what is sent within this call has to wait in its turn, uWS never says that it has left. */
-    drain(ws) {
-      const { socket, wire } = ws.getUserData();
-      systemClock.soon(() => {
-        wire?.drained();
-        socket?.drained();
-      });
-    },
+    drain,
     close(ws, code, reason) {
       const { socket, wire } = ws.getUserData();
       wire?.lost();
@@ -123,6 +117,15 @@ function behaviorOf(options: ServerOptions): WebSocketBehavior<Seat> {
       socket?.gone(told === TOO_BIG ? 1009 : code, told);
     },
   };
+}
+
+/** In a turn of its own: when what is sent within a call of uWS has to wait in its turn, uWS never says that it has left. */
+function drain(ws: WebSocket<Seat>): void {
+  const { socket, wire } = ws.getUserData();
+  systemClock.soon(() => {
+    wire?.drained();
+    socket?.drained();
+  });
 }
 
 /** How uWS says that a frame was above `maxPayloadLength`; the code it gives is 1006. */

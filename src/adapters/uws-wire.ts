@@ -1,17 +1,17 @@
 /**
  * What one socket of uWS sends. A long frame leaves in fragments (RFC 6455, 5.4), each when the system has taken the one before: uWS copies
- * whatever the system does not take at once, and of a document of 50 MB that would be nearly all of it, for every reader anew.
+ * whatever the system does not take at once, and of a document of 50 MB that would be nearly all of it, for every reader anew. And what the system takes at
+ * once it copies in the turn in which it is sent, some milliseconds for a MB: nobody else is to wait for more than a few fragments (`send-slices.ts`).
  */
 import type { WebSocket } from 'uWebSockets.js';
 import { systemClock } from '../base/clock.ts';
 import { type Frame, isUtf8, lengthOf, type Utf8 } from '../kernel/transport/frame.ts';
+import { sendSlices } from './send-slices.ts';
 import type { Wire } from './server-socket.ts';
 import { WIRE } from './server-wire.ts';
 
-/** So short that little is copied of the one at which the system takes no more. */
-const FRAGMENT_BYTES = 256 * 1024;
-/** From here on a frame is long: about what the system takes at once from a socket that nothing waits for. */
-const LONG_BYTES = 1024 * 1024;
+/** So short that little is copied of the one at which the system takes no more, and that one takes some tenths of a millisecond. A longer frame is long. */
+const FRAGMENT_BYTES = 128 * 1024;
 
 class Ping {
   readonly data: string;
@@ -32,19 +32,26 @@ interface Fragments {
   sentBytes: number;
 }
 
+/** The same for all sockets of a server. */
+export interface UwsWireOptions<Seat> {
+  /** A frame is not taken while more than this wait. */
+  readonly bytesMax: number;
+  /** The last of what was long has left, where uWS by itself would not say so. */
+  readonly drain: (ws: WebSocket<Seat>) => void;
+}
+
 export class UwsWire<Seat> implements Wire {
   #ws: WebSocket<Seat> | null;
-  readonly #bytesMax: number;
+  readonly #options: UwsWireOptions<Seat>;
   /** False: the system took all that was sent, and uWS need not be asked, which everybody who hears a message would cost once. */
   #mayWait = false;
   /** The long frame that is leaving, and what was sent after it. */
   #leaving: (Fragments & { readonly behind: (Frame | Ping)[]; behindBytes: number }) | null = null;
   #ending: { readonly code: number; readonly reason: string; readonly cancel: () => void } | null = null;
 
-  /** A frame is not taken while more than `bytesMax` wait. */
-  constructor(ws: WebSocket<Seat>, bytesMax: number) {
+  constructor(ws: WebSocket<Seat>, options: UwsWireOptions<Seat>) {
     this.#ws = ws;
-    this.#bytesMax = bytesMax;
+    this.#options = options;
   }
 
   send(frame: Frame): boolean {
@@ -61,7 +68,7 @@ export class UwsWire<Seat> implements Wire {
   }
 
   ping(data: string): void {
-    if (this.#waitingBytes() > this.#bytesMax) return; // uWS would drop the socket for it
+    if (this.#waitingBytes() > this.#options.bytesMax) return; // uWS would drop the socket for it
     if (this.#leaving !== null) this.#leaving.behind.push(new Ping(data));
     else if (this.#ws?.ping(data) !== SENT) this.#mayWait = true;
   }
@@ -84,7 +91,7 @@ export class UwsWire<Seat> implements Wire {
   }
 
   drained(): void {
-    this.#goOn();
+    if (this.#leaving !== null) sendSlices.next(() => this.#goOn());
     if (this.#ending !== null && this.#waitingBytes() === 0) this.#ws?.end(this.#ending.code, this.#ending.reason);
   }
 
@@ -105,7 +112,7 @@ export class UwsWire<Seat> implements Wire {
 
   /** Nothing may come between two fragments of a frame. */
   #sendInTurn(frame: Frame): boolean {
-    if (this.#waitingBytes() > this.#bytesMax) return false;
+    if (this.#waitingBytes() > this.#options.bytesMax) return false;
     this.#mayWait = true;
     if (this.#leaving !== null) {
       this.#leaving.behind.push(frame);
@@ -113,22 +120,26 @@ export class UwsWire<Seat> implements Wire {
     } else if (isLong(frame)) {
       const [bytes, isBinary] = isUtf8(frame) ? [frame.utf8, false] : [frame, true];
       this.#leaving = { bytes, isBinary, sentBytes: 0, behind: [], behindBytes: 0 };
-      this.#goOn();
+      sendSlices.next(() => this.#goOn());
     }
     return true;
   }
 
+  /** One fragment; the next when the system has taken it. */
   #goOn(): void {
-    while (this.#leaving !== null && this.#ws?.getBufferedAmount() === 0) {
-      this.#sendFragment(this.#ws, this.#leaving);
-      if (this.#leaving.sentBytes < this.#leaving.bytes.length) continue;
-      const { behind } = this.#leaving;
-      this.#leaving = null;
-      for (const frame of behind) {
-        if (frame instanceof Ping) this.ping(frame.data);
-        else this.send(frame);
-      }
+    if (this.#ws === null || this.#leaving === null || this.#ws.getBufferedAmount() > 0) return;
+    this.#sendFragment(this.#ws, this.#leaving);
+    if (this.#leaving.sentBytes < this.#leaving.bytes.length) {
+      if (this.#ws.getBufferedAmount() === 0) sendSlices.next(() => this.#goOn());
+      return;
     }
+    const { behind } = this.#leaving;
+    this.#leaving = null;
+    for (const frame of behind) {
+      if (frame instanceof Ping) this.ping(frame.data);
+      else this.send(frame);
+    }
+    if (this.#waitingBytes() === 0) this.#options.drain(this.#ws);
   }
 
   #sendFragment(ws: WebSocket<Seat>, leaving: Fragments): void {
@@ -143,5 +154,5 @@ export class UwsWire<Seat> implements Wire {
 
 /** A string is not: uWS makes its bytes anew for every reader, whole, whatever else is done. */
 function isLong(frame: Frame): frame is Uint8Array | Utf8 {
-  return typeof frame !== 'string' && lengthOf(frame) > LONG_BYTES;
+  return typeof frame !== 'string' && lengthOf(frame) > FRAGMENT_BYTES;
 }

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { Slices } from '../../src/base/slices.ts';
+
+/** An event loop whose turns end when told, and steps that take so many milliseconds each; `done` names them in the order in which they ran. */
+function aLoop() {
+  let nowMs = 0;
+  const soon: (() => void)[] = [];
+  const slices = new Slices({ monotonicMs: () => nowMs, soon: (task) => soon.push(task) });
+  const done: string[] = [];
+  const bring = (name: string, { tookMs, steps = 1 }: { tookMs: number; steps?: number }): void =>
+    slices.next(() => {
+      done.push(name);
+      nowMs += tookMs;
+      if (steps > 1) bring(name, { tookMs, steps: steps - 1 });
+    });
+  const turn = ({ othersMs = 0 } = {}): string => {
+    nowMs += othersMs;
+    for (const task of soon.splice(0)) task();
+    return taken();
+  };
+  const taken = (): string => done.splice(0).join('');
+  return { bring, turn, taken };
+}
+
+test('[TR48] what is long has a millisecond of a turn, and the next step in the next; those who have some take turns', () => {
+  const { bring, turn, taken } = aLoop();
+  bring('a', { tookMs: 0.5, steps: 4 });
+  bring('b', { tookMs: 0.5, steps: 3 });
+  expect(taken()).toBe('aa');
+  expect(turn()).toBe('ab');
+  expect(turn()).toBe('ab');
+  expect(turn()).toBe('b');
+  expect(turn()).toBe('');
+  bring('c', { tookMs: 5 });
+  bring('d', { tookMs: 5 });
+  expect(taken()).toBe('c');
+  expect(turn()).toBe('d');
+});
+
+test('[TR48] where turns are long it has half of the time', () => {
+  const { bring, turn, taken } = aLoop();
+  bring('a', { tookMs: 1, steps: 30 });
+  expect(taken()).toBe('a');
+  turn({ othersMs: 10 });
+  expect(turn({ othersMs: 10 })).toBe('a'.repeat(10));
+  expect(turn({ othersMs: 4 })).toBe('aaaa');
+  expect(turn()).toBe('a');
+});
