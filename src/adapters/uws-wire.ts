@@ -125,21 +125,21 @@ export class UwsWire<Seat> implements Wire {
     return true;
   }
 
-  /** One fragment; the next when the system has taken it. */
+  /** One fragment; the next when the system has taken it. A send may lose the socket. */
   #goOn(): void {
-    if (this.#ws === null || this.#leaving === null || this.#ws.getBufferedAmount() > 0) return;
-    this.#sendFragment(this.#ws, this.#leaving);
-    if (this.#leaving.sentBytes < this.#leaving.bytes.length) {
-      if (this.#ws.getBufferedAmount() === 0) sendSlices.next(() => this.#goOn());
+    const leaving = this.#leaving;
+    if (this.#ws === null || leaving === null || this.#ws.getBufferedAmount() > 0) return;
+    this.#sendFragment(this.#ws, leaving);
+    if (leaving.sentBytes < leaving.bytes.length) {
+      if (this.#ws?.getBufferedAmount() === 0) sendSlices.next(() => this.#goOn());
       return;
     }
-    const { behind } = this.#leaving;
     this.#leaving = null;
-    for (const frame of behind) {
+    for (const frame of leaving.behind) {
       if (frame instanceof Ping) this.ping(frame.data);
       else this.send(frame);
     }
-    if (this.#waitingBytes() === 0) this.#options.drain(this.#ws);
+    if (this.#ws !== null && this.#waitingBytes() === 0) this.#options.drain(this.#ws);
   }
 
   #sendFragment(ws: WebSocket<Seat>, leaving: Fragments): void {

@@ -818,6 +818,26 @@ function slowReaderContract(start: Start): void {
     expect([...server.bugs, ...other.server.bugs]).toEqual([]);
   });
 
+  test('[TR42] a close, or a drain, comes after it also where the system takes each piece at once', async () => {
+    const seated = seats();
+    const { port } = await start({ socket: seated.accept });
+    const [kept, closed] = [new Peer(port), new Peer(port)];
+    for (const [peer, ends] of [
+      [kept, false],
+      [closed, true],
+    ] as const) {
+      await peer.opened;
+      const seat = await seated.next();
+      for (const bytes of [2 * MIB, 1 * MIB]) seat.socket.send(new Uint8Array(bytes));
+      seat.socket.send('after');
+      if (ends) seat.socket.close(4_001, 'bye');
+      else await vi.waitFor(() => expect([seat.socket.bufferedBytes(), seat.drains > 0]).toEqual([0, true]));
+    }
+    expect((await kept.frames(3)).map((frame) => frame.length)).toEqual([2 * MIB, 1 * MIB, 5]);
+    expect(await closed.closed).toEqual({ code: 4_001, reason: 'bye' });
+    expect(closed.heard).toHaveLength(3);
+  });
+
   test('[TR43] what is sent when the handler hears of a drain, and has to wait, is followed by a drain, too', async () => {
     const { peer, seat } = await aPausedPeer();
     let sent = 0;
