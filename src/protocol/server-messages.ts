@@ -153,13 +153,11 @@ export function encodeForSdk(message: Exclude<ServerMessage, { type: 'storage.st
     case 'storage.rejected':
       return JSON.stringify({ type: 299, opIds: message.opIds, reason: message.reason });
     case 'ydoc.state':
-      return encodeYdoc({ isSync: true, stateVector: toBase64(message.vector), ...message });
     case 'ydoc.update':
-      return encodeYdoc({ isSync: false, stateVector: null, hash: '', ...message });
+      return ydocText(message, toBase64(message.update));
     case 'ydoc.hash':
-      return encodeYdoc({ update: EMPTY_UPDATE, isSync: false, stateVector: null, ...message });
     case 'ydoc.question':
-      return encodeYdoc({ update: EMPTY_UPDATE, isSync: true, stateVector: toBase64(message.vector), hash: '', ...message });
+      return ydocText(message, EMPTY_UPDATE);
     case 'ydoc.denied':
     case 'awareness':
       return null;
@@ -204,8 +202,8 @@ export function encodeForYjs(message: ServerMessage): Uint8Array | null {
   }
 }
 
-/** The V1 encoding of no change at all. */
-const EMPTY_UPDATE = new Uint8Array([0, 0]);
+/** The V1 encoding of no change at all, in base64. */
+const EMPTY_UPDATE = 'AAA=';
 
 /** What stands around the nodes of a Storage in the frame that tells a client all of it: some `CompactNode`s in each chunk (protocol 4.4). */
 export const STORAGE_FRAME = {
@@ -215,22 +213,59 @@ export const STORAGE_FRAME = {
   end: '{"type":211}]',
 } as const;
 
-interface YdocFields {
-  readonly guid: string;
-  readonly update: Uint8Array;
-  readonly isSync: boolean;
-  readonly stateVector: string | null;
-  readonly hash: string;
-}
+type YdocMessage = Extract<ServerMessage, { type: 'ydoc.state' | 'ydoc.update' | 'ydoc.hash' | 'ydoc.question' }>;
 
-function encodeYdoc({ guid, update, isSync, stateVector, hash }: YdocFields): string {
+/** `update`: its bytes in base64. */
+function ydocText(message: YdocMessage, update: string): string {
+  const { guid } = message;
   return JSON.stringify({
     type: 300,
-    update: toBase64(update),
-    isSync,
-    stateVector,
+    update,
+    isSync: 'vector' in message,
+    stateVector: 'vector' in message ? toBase64(message.vector) : null,
     guid: guid === '' ? undefined : guid,
     v2: false,
-    remoteSnapshotHash: hash,
+    remoteSnapshotHash: 'hash' in message ? message.hash : '',
   });
+}
+
+type LongMessage = Extract<ServerMessage, { type: 'ydoc.state' | 'ydoc.update' }>;
+
+/** From here on it is worth a frame of its own. */
+const LONG_UPDATE_BYTES = 64 * 1024;
+/** A multiple of three, so that base64 of the parts is that of the whole. */
+const BASE64_PART = 24 * 1024;
+/** The last that somebody was sent, as long as its bytes are there: who enters after another is sent the same. */
+let keptFrames = new WeakMap<Uint8Array, { readonly of: LongMessage; readonly frame: Uint8Array }>();
+
+/** Whether `longFrame` has it: as a string it would be made, looked through and encoded anew for every reader. */
+export function isLong(message: ServerMessage): message is LongMessage {
+  return (message.type === 'ydoc.state' || message.type === 'ydoc.update') && message.update.length >= LONG_UPDATE_BYTES;
+}
+
+/** The frame in which an SDK client reads it, UTF-8. The bytes of its update are not written to any more: the frame may be sent again for them. */
+export function longFrame(message: LongMessage): Uint8Array {
+  const { update } = message;
+  const kept = keptFrames.get(update);
+  if (kept !== undefined && saysTheSame(kept.of, message)) return kept.frame;
+  const json = ydocText(message, '');
+  const updateAt = json.indexOf('""') + 1;
+  const [head, tail] = [`[${json.slice(0, updateAt)}`, `${json.slice(updateAt)}]`];
+  const frame = Buffer.allocUnsafeSlow(head.length + base64Length(update.length) + Buffer.byteLength(tail));
+  let at = frame.write(head);
+  for (let from = 0; from < update.length; from += BASE64_PART)
+    at += frame.write(toBase64(update.subarray(from, from + BASE64_PART)), at, 'latin1');
+  frame.write(tail, at);
+  keptFrames = new WeakMap([[update, { of: message, frame }]]);
+  return frame;
+}
+
+/** Of messages with the same bytes of an update: the hash is of the document, and so of its state vector. */
+function saysTheSame(one: LongMessage, other: LongMessage): boolean {
+  if (one.type !== other.type || one.guid !== other.guid) return false;
+  return one.type === 'ydoc.update' || (other.type === 'ydoc.state' && one.hash === other.hash);
+}
+
+function base64Length(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4;
 }

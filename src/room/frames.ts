@@ -1,7 +1,15 @@
 /** Messages of one turn → the frames in which clients of each kind hear them. Pure, but for the encodings that messages keep. */
 import { withOneMore } from '../base/small.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
-import { encodeForSdk, encodeForYjs, isCursor, type ServerMessage, standsAlone } from '../protocol/server-messages.ts';
+import {
+  encodeForSdk,
+  encodeForYjs,
+  isCursor,
+  isLong,
+  longFrame,
+  type ServerMessage,
+  standsAlone,
+} from '../protocol/server-messages.ts';
 import { awarenessFrame, encodeAwareness, joinAwareness } from '../protocol/yjs-frames.ts';
 import type { Audience } from './shapes.ts';
 
@@ -14,7 +22,7 @@ export interface Telling {
   bytes: Uint8Array | null;
 }
 
-/** As few as can be. Storage has one of its own: it is bytes, and what is told after it may have to wait until it has been read (`held-answers.ts`). */
+/** As few as can be. Storage and long documents have one of their own, in bytes. What is told after Storage may have to wait until it has been read (`held-answers.ts`). */
 export function sdkFrames(told: readonly Telling[]): OutFrame[] {
   const frames: OutFrame[] = [];
   let batch: Telling[] = [];
@@ -22,21 +30,25 @@ export function sdkFrames(told: readonly Telling[]): OutFrame[] {
     if (batch.length > 0) frames.push(batchFrame(batch));
     batch = [];
   };
+  const alone = (make: () => OutFrame): void => {
+    leave();
+    frames.push(make());
+  };
   for (const one of told) {
     const { message } = one;
     if (message.type === 'storage.state') {
-      leave();
-      frames.push(frameOf({ utf8: message.frame }, { restarts: true }));
+      alone(() => frameOf({ utf8: message.frame }, { restarts: true }));
+      continue;
+    }
+    if (isLong(message)) {
+      alone(() => frameOf({ utf8: longFrame(message) }));
       continue;
     }
     one.text ??= encodeForSdk(message);
-    if (one.text === null) continue;
-    if (standsAlone(message)) {
-      leave();
-      frames.push(message.type === 'storage.rejected' ? refusal(one.text, message.opIds, frames) : frameOf(one.text));
-      continue;
-    }
-    batch.push(one);
+    const { text } = one;
+    if (text === null) continue;
+    if (!standsAlone(message)) batch.push(one);
+    else alone(() => (message.type === 'storage.rejected' ? refusal(text, message.opIds, frames) : frameOf(text)));
   }
   leave();
   return frames;

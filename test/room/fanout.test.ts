@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
+import type { Utf8 } from '../../src/kernel/transport/frame.ts';
 import type { OutFrame } from '../../src/kernel/transport/send-budget.ts';
 import { encodeForSdk, encodeForYjs, isReadBy, type ServerMessage } from '../../src/protocol/server-messages.ts';
 import { type AwarenessState, awarenessFrame, encodeAwareness } from '../../src/protocol/yjs-frames.ts';
@@ -321,6 +323,26 @@ test('[CB61] of what a turn tells of one Yjs client, the others hear the newest,
     { to: ['ann'], frames: heard(...news, old) },
   ]);
   expect(reads).toBe(2);
+});
+
+test('[FO21] a long update is a frame of bytes for SDK clients, which says what its text would, made once for the same bytes', () => {
+  const update = new Uint8Array(randomBytes(100_000));
+  const documents = [
+    { type: 'ydoc.update', guid: '', update },
+    { type: 'ydoc.update', guid: 'gü', update },
+    { type: 'ydoc.state', guid: 'gü', update, vector: Uint8Array.of(1, 2), hash: 'h1' },
+    { type: 'ydoc.state', guid: 'gü', update, vector: Uint8Array.of(3), hash: 'h2' },
+  ] as const;
+  const framesOf = (...messages: ServerMessage[]) =>
+    sdkFrames(messages.map((message) => ({ to: { only: id('ann') }, message, text: null, bytes: null }))).map(({ data }) => data);
+  for (const message of documents) {
+    const frames = framesOf(event(1), message, event(2));
+    expect(frames.map(frameText)).toEqual([`[${E(1)}]`, `[${encodeForSdk(message)}]`, `[${E(2)}]`]);
+    expect(framesOf(message)[0]).toEqual(frames[1]);
+    expect((framesOf({ ...message })[0] as Utf8).utf8).toBe((frames[1] as Utf8).utf8);
+  }
+  const short = { type: 'ydoc.update', guid: '', update: update.subarray(0, 1_000) } as const;
+  expect(framesOf(short, event(1))).toEqual([`[${encodeForSdk(short)},${E(1)}]`]);
 });
 
 test('[FO11] what nobody in a room can read is not encoded for them, and a kind is said to read what there is an encoding for', () => {

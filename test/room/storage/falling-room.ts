@@ -23,6 +23,7 @@ import { RoomActor } from '../../../src/room/room-actor.ts';
 import type { RoomState } from '../../../src/room/shapes.ts';
 import { replayRecord, restoreSnapshot } from '../../../src/room/snapshot.ts';
 import { WaitingBytes } from '../../../src/room/waiting-bytes.ts';
+import { frameText } from '../../support/frame-text.ts';
 import type { Chance } from './sdk-replicas.ts';
 
 const ROOM = asRoomId('room');
@@ -132,7 +133,7 @@ export class FallingRoom {
     wire.handler = this.#gateway.accept(
       { path: '/v8', query, headers: {} },
       {
-        send: (frame) => !wire.isCut && wire.down.push(frame as string) > 0,
+        send: (frame) => !wire.isCut && wire.down.push(frameText(frame)) > 0,
         cork: (writes) => writes(),
         ping: (data) => void (wire.isCut || wire.down.push({ ping: data })),
         close: (code) => void (wire.isCut || wire.down.push(code)),
