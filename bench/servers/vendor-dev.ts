@@ -7,18 +7,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CORES } from '../config.ts';
-import { isStep, STEP_1, STEP_2, syncFrame, UPDATE, updateIn } from '../load/sync-frames.ts';
 import { start, stop } from '../processes.ts';
 import { installPeers, peerFile } from './peer-packages.ts';
+import { sdkDialect } from './sdk-dialect.ts';
 import { type Address, ask, freePort, HOST, type Running, type Server, untilServing } from './server.ts';
 
 /** The keys that it takes, and no others. */
 const KEYS = { secretKey: 'sk_localdev', publicKey: 'pk_localdev' } as const;
 /** As Bun names its builds. */
 const MACHINE = process.arch === 'arm64' ? 'aarch64' : process.arch;
-/** Messages of the SDK's protocol: the first from the client asks for the document, that of the server brings it or a change. */
-const YDOC = 300;
-const CHANGE_YDOC = 301;
 
 export const vendorDev: Server = {
   name: 'vendor-dev',
@@ -32,7 +29,7 @@ export const vendorDev: Server = {
     }),
   url: ({ port }, _door, roomId) =>
     `ws://${HOST}:${port}/v8?roomId=${encodeURIComponent(roomId)}&pubkey=${KEYS.publicKey}&version=3.24.2`,
-  dialect: () => ({ format: 'text', greeting: [], toWire, fromWire }),
+  dialect: () => sdkDialect,
   yjsEcho: 'echoed',
   secretKey: KEYS.secretKey,
   storageTypeKey: 'liveblocksType',
@@ -59,21 +56,4 @@ async function startServer(): Promise<Running> {
     throw error;
   });
   return { ...address, output: started.output, stop: () => stop(started).then(removeData) };
-}
-
-function toWire(frame: Buffer): Buffer {
-  const payload = Buffer.from(updateIn(frame)).toString('base64');
-  const message = isStep(STEP_1, frame) ? { type: YDOC, vector: payload } : { type: CHANGE_YDOC, update: payload };
-  return Buffer.from(JSON.stringify([message]));
-}
-
-/** All its changes, frame after frame, the document before what came later: marks are found in all of them, a document in the first. */
-function fromWire(frame: Buffer): Buffer | null {
-  const said = JSON.parse(frame.toString());
-  const changes = (Array.isArray(said) ? said : [said]).filter(({ type }) => type === YDOC);
-  if (changes.length === 0) return null;
-  const [documents, updates] = [changes.filter(({ isSync }) => isSync), changes.filter(({ isSync }) => !isSync)];
-  const framesOf = (step: number, of: readonly { update: string }[]): Buffer[] =>
-    of.map(({ update }) => syncFrame(step, Buffer.from(update, 'base64')));
-  return Buffer.concat([...framesOf(STEP_2, documents), ...framesOf(UPDATE, updates)]);
 }
