@@ -74,11 +74,11 @@ export const joinCold: Case = {
 export async function joinAgain(trial: Trial, typed: TypedDocument, server = trial.server): Promise<Outcome> {
   const author = await bringDocument(trial, { roomId: 'join', typed });
   const isWhole = wholenessOf(typed);
-  const door = { ...trial, server };
-  await joinFor(trial.warmupSeconds, door, isWhole);
+  const newcomers = { ...trial, server };
+  await joinFor(trial.warmupSeconds, newcomers, isWhole);
   const visits: Visit[] = [];
   const window = await measureWhile(trial, async () => {
-    visits.push(...(await joinFor(trial.seconds, door, isWhole)));
+    visits.push(...(await joinFor(trial.seconds, newcomers, isWhole)));
   });
   author.leave();
   return joinsOutcome(visits, window);
