@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket as NetSocket } from 'node:net';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
+import { concat } from '../base/binary.ts';
 import { systemClock } from '../base/clock.ts';
 import { StartRefused } from '../base/start-refused.ts';
 import { type Frame, isUtf8 } from '../kernel/transport/frame.ts';
@@ -100,7 +101,7 @@ class NodeWire implements Wire {
 
   send(frame: Frame): boolean {
     if (this.#ws.bufferedAmount > this.#bytesMax) return false;
-    if (isUtf8(frame)) this.#ws.send(frame.utf8, { binary: false });
+    if (isUtf8(frame)) this.#ws.send(concat(frame.utf8), { binary: false });
     else this.#ws.send(frame);
     return true;
   }

@@ -5,6 +5,8 @@
  * It knows no library: `ExchangeWire` is the little that differs.
  */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { concat } from '../base/binary.ts';
+import { bytesIn, noneLonger, type Pieces } from '../base/pieces.ts';
 import type { HttpHandler, HttpRequest, HttpResponse, UpgradeRequest } from '../kernel/transport/server.ts';
 import { sendSlices } from './send-slices.ts';
 import { isOurs, mustFit } from './server-wire.ts';
@@ -46,13 +48,28 @@ export interface ExchangeOptions {
 /** A longer body leaves in pieces, each when the system has taken the one before: uWS copies what the system does not take of a whole one. */
 const PIECE_BYTES = 256 * 1024;
 
-function isLong(body: string | Uint8Array | undefined): body is string | Uint8Array {
-  return body !== undefined && body.length > PIECE_BYTES;
+/** All of it is there. */
+type Body = string | Uint8Array | Pieces;
+
+/** A string's in UTF-16 units. */
+function isLong(body: Body): boolean {
+  return (isInPieces(body) ? bytesIn(body) : body.length) > PIECE_BYTES;
 }
 
-async function* piecesOf(body: string | Uint8Array): AsyncGenerator<Uint8Array> {
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+function isInPieces(body: Body): body is Pieces {
+  return Array.isArray(body);
+}
+
+function bytesOf(body: Body): number {
+  return isInPieces(body) ? bytesIn(body) : Buffer.byteLength(body);
+}
+
+function inOne(body: Body): string | Uint8Array {
+  return isInPieces(body) ? concat(body) : body;
+}
+
+async function* piecesOf(body: Body): AsyncGenerator<Uint8Array> {
+  yield* noneLonger(isInPieces(body) ? body : [typeof body === 'string' ? Buffer.from(body) : body], PIECE_BYTES);
 }
 
 /** By name, the last value that was found to be valid: names come from our code, so they are few, and most values are always the same. */
@@ -111,7 +128,8 @@ export class Exchange implements HttpRequest {
       const head = this.#headOf(response);
       const { body, size } = response;
       if (typeof body === 'object' && Symbol.asyncIterator in body) await this.#pieces(head, body, size ?? null);
-      else if (isLong(body) && this.method !== 'HEAD') await this.#pieces(head, piecesOf(body), Buffer.byteLength(body));
+      else if (body !== undefined && isLong(body) && this.method !== 'HEAD')
+        await this.#pieces(head, piecesOf(body), bytesOf(body));
       else this.#whole(head, body ?? '', this.method === 'HEAD' ? size : undefined);
     } catch (error) {
       this.#fail(error);
@@ -145,11 +163,11 @@ export class Exchange implements HttpRequest {
     return { status, headers: entries, isLast: this.#options.isStopping() };
   }
 
-  #whole(head: AnswerHead, body: string | Uint8Array, size = Buffer.byteLength(body)): void {
+  #whole(head: AnswerHead, body: Body, size = bytesOf(body)): void {
     if (this.#state === 'over') return;
     this.#state = 'over';
     const length = head.status === 204 || head.status === 304 ? null : size;
-    this.#wire.answer(head, length, this.method === 'HEAD' ? null : body);
+    this.#wire.answer(head, length, this.method === 'HEAD' ? null : inOne(body));
   }
 
   async #pieces(head: AnswerHead, pieces: AsyncIterable<Uint8Array>, size: number | null): Promise<void> {

@@ -4,7 +4,9 @@
  * once it copies in the turn in which it is sent, some milliseconds for a MB: nobody else is to wait for more than a few fragments (`send-slices.ts`).
  */
 import type { WebSocket } from 'uWebSockets.js';
+import { concat } from '../base/binary.ts';
 import { systemClock } from '../base/clock.ts';
+import { noneLonger } from '../base/pieces.ts';
 import { type Frame, isUtf8, lengthOf, type Utf8 } from '../kernel/transport/frame.ts';
 import { sendSlices } from './send-slices.ts';
 import type { Wire } from './server-socket.ts';
@@ -25,11 +27,12 @@ class Ping {
 const SENT = 1;
 const DROPPED = 2;
 
-/** A frame of which a part has left. */
+/** A frame that leaves in parts. */
 interface Fragments {
-  readonly bytes: Uint8Array;
+  readonly fragments: readonly Uint8Array[];
   readonly isBinary: boolean;
-  sentBytes: number;
+  sent: number;
+  leftBytes: number;
 }
 
 /** The same for all sockets of a server. */
@@ -57,7 +60,7 @@ export class UwsWire<Seat> implements Wire {
   send(frame: Frame): boolean {
     if (this.#ws === null) return false;
     if (this.#leaving !== null || isLong(frame)) return this.#sendInTurn(frame);
-    const outcome = isUtf8(frame) ? this.#ws.send(frame.utf8) : this.#ws.send(frame, typeof frame !== 'string');
+    const outcome = isUtf8(frame) ? this.#ws.send(concat(frame.utf8)) : this.#ws.send(frame, typeof frame !== 'string');
     if (outcome !== SENT) this.#mayWait = true;
     return outcome !== DROPPED;
   }
@@ -106,8 +109,7 @@ export class UwsWire<Seat> implements Wire {
     if (this.#ws === null) return 0;
     const buffered = this.#ws.getBufferedAmount();
     if (this.#leaving === null) return buffered;
-    const { bytes, sentBytes, behindBytes } = this.#leaving;
-    return buffered + bytes.length - sentBytes + behindBytes;
+    return buffered + this.#leaving.leftBytes + this.#leaving.behindBytes;
   }
 
   /** Nothing may come between two fragments of a frame. */
@@ -118,8 +120,9 @@ export class UwsWire<Seat> implements Wire {
       this.#leaving.behind.push(frame);
       this.#leaving.behindBytes += typeof frame === 'string' ? Buffer.byteLength(frame) : lengthOf(frame);
     } else if (isLong(frame)) {
-      const [bytes, isBinary] = isUtf8(frame) ? [frame.utf8, false] : [frame, true];
-      this.#leaving = { bytes, isBinary, sentBytes: 0, behind: [], behindBytes: 0 };
+      const [pieces, isBinary] = isUtf8(frame) ? [frame.utf8, false] : [[frame], true];
+      const fragments = [...noneLonger(pieces, FRAGMENT_BYTES)];
+      this.#leaving = { fragments, isBinary, sent: 0, leftBytes: lengthOf(frame), behind: [], behindBytes: 0 };
       sendSlices.next(() => this.#goOn());
     }
     return true;
@@ -130,7 +133,7 @@ export class UwsWire<Seat> implements Wire {
     const leaving = this.#leaving;
     if (this.#ws === null || leaving === null || this.#ws.getBufferedAmount() > 0) return;
     this.#sendFragment(this.#ws, leaving);
-    if (leaving.sentBytes < leaving.bytes.length) {
+    if (leaving.leftBytes > 0) {
       if (this.#ws?.getBufferedAmount() === 0) sendSlices.next(() => this.#goOn());
       return;
     }
@@ -143,11 +146,11 @@ export class UwsWire<Seat> implements Wire {
   }
 
   #sendFragment(ws: WebSocket<Seat>, leaving: Fragments): void {
-    const { bytes, isBinary, sentBytes } = leaving;
-    const fragment = bytes.subarray(sentBytes, sentBytes + FRAGMENT_BYTES);
-    leaving.sentBytes += fragment.length;
-    if (sentBytes === 0) ws.sendFirstFragment(fragment, isBinary);
-    else if (leaving.sentBytes < bytes.length) ws.sendFragment(fragment);
+    const fragment = leaving.fragments[leaving.sent]!;
+    leaving.sent += 1;
+    leaving.leftBytes -= fragment.length;
+    if (leaving.sent === 1) ws.sendFirstFragment(fragment, leaving.isBinary);
+    else if (leaving.leftBytes > 0) ws.sendFragment(fragment);
     else ws.sendLastFragment(fragment);
   }
 }

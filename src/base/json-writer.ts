@@ -1,13 +1,12 @@
 /** JSON made of very many small pieces, as UTF-8 from the start (`utf8-writer.ts`). */
 import type { Json } from './json.ts';
-import { Utf8Writer } from './utf8-writer.ts';
+import type { Utf8Writer } from './utf8-writer.ts';
 
 export class JsonWriter {
   readonly #out: Utf8Writer;
 
-  /** Room for so many bytes; more is made when it is needed. */
-  constructor(bytesExpected: number) {
-    this.#out = new Utf8Writer(bytesExpected);
+  constructor(out: Utf8Writer) {
+    this.#out = out;
   }
 
   /** Writes what is JSON already, or a part of it. */

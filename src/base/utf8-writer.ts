@@ -18,6 +18,11 @@ export class Utf8Writer {
     this.#bytes = Buffer.allocUnsafeSlow(bytesExpected);
   }
 
+  /** Of what was written, in bytes. */
+  get length(): number {
+    return this.#length;
+  }
+
   write(text: string): void {
     const isShort = text.length <= SHORT;
     this.#makeRoom(isShort ? text.length * BYTES_MAX : Buffer.byteLength(text));
@@ -27,6 +32,21 @@ export class Utf8Writer {
   /** Writes `text` as a JSON string. */
   writeQuoted(text: string): void {
     if (text.length > SHORT || !this.#writePlain(text)) this.write(JSON.stringify(text));
+  }
+
+  /** All that was written, as a copy; what is written next is the first. */
+  cut(): Uint8Array {
+    const bytes = Buffer.allocUnsafeSlow(this.#length);
+    bytes.set(this.#bytes.subarray(0, this.#length));
+    this.#length = 0;
+    return bytes;
+  }
+
+  /** As `cut`, without a copy where what was written reads as `before` does: then it is `before`. */
+  cutUnless(before: Uint8Array | undefined): Uint8Array {
+    if (before === undefined || !this.#bytes.subarray(0, this.#length).equals(before)) return this.cut();
+    this.#length = 0;
+    return before;
   }
 
   /** All that was written; nothing is to be written any more. What is kept of it keeps at most twice as much memory. */

@@ -6,6 +6,7 @@
  */
 import { toBase64 } from '../base/binary.ts';
 import type { Json, JsonObject } from '../base/json.ts';
+import type { Pieces } from '../base/pieces.ts';
 import type { OpsText } from './storage-ops.ts';
 import {
   type AwarenessState,
@@ -59,7 +60,7 @@ export type ServerMessage =
   /** `actor` −1: sent over REST. */
   | { readonly type: 'event'; readonly actor: number; readonly event: Json }
   /** All of Storage, as the frame that says it (`STORAGE_FRAME`). */
-  | { readonly type: 'storage.state'; readonly frame: Uint8Array }
+  | { readonly type: 'storage.state'; readonly frame: Pieces }
   | ({ readonly type: 'storage.ops' } & OpsText)
   | { readonly type: 'storage.rejected'; readonly opIds: readonly string[]; readonly reason: string }
   | {

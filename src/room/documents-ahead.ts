@@ -6,7 +6,7 @@ import { Background, half } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Command, RoomState } from './shapes.ts';
-import { type BytesForm, type BytesWriter, keepBytes, keptBytes, LINES, nameOf, writerOf } from './storage/texts.ts';
+import { keptPieces, LINES, nameOf, type TextForm, TextWriter } from './storage/texts.ts';
 
 /** With fewer nodes it is made at once: less than half a millisecond. */
 const NODES_MIN = 1_000;
@@ -17,8 +17,8 @@ const ATTEMPTS_MAX = 3;
 /** Documents that wait for their next slice. */
 const WAITING_MAX = 500;
 
-/** The form of what the command reads whole; null when it reads nothing so large, or not in bytes. */
-export function formReadBy(command: Command): BytesForm | null {
+/** The form of what the command reads whole; null when it reads nothing so large. */
+export function formReadBy(command: Command): TextForm | null {
   if (command.type === 'storage.read') return command;
   return command.type === 'storage.nodes' ? LINES : null;
 }
@@ -41,7 +41,7 @@ export class DocumentsAhead {
   /** Resolves when the command may be decided; null: at once. Rejects with AppError WORKER_OVERLOADED when too many wait. */
   make(room: RoomState, command: Command): Promise<void> | null {
     const form = formReadBy(command);
-    if (form === null || room.storage.nodes.size < NODES_MIN || keptBytes(room.storage, form) !== null) return null;
+    if (form === null || room.storage.nodes.size < NODES_MIN || keptPieces(room.storage, form) !== null) return null;
     const making = this.#makingOf(room);
     const before = making.get(nameOf(form));
     if (before !== undefined) return before;
@@ -58,21 +58,21 @@ export class DocumentsAhead {
     return making;
   }
 
-  async #make(room: RoomState, form: BytesForm): Promise<void> {
+  async #make(room: RoomState, form: TextForm): Promise<void> {
     let state: Progress = 'changed';
     for (let attempt = 1; state === 'changed' && attempt <= ATTEMPTS_MAX; attempt += 1)
       state = await this.#makeUnlessChanged(room, form);
   }
 
-  async #makeUnlessChanged(room: RoomState, form: BytesForm): Promise<Progress> {
+  async #makeUnlessChanged(room: RoomState, form: TextForm): Promise<Progress> {
     const { storage } = room;
     const { edits } = storage;
-    let writer: BytesWriter | null = null;
+    let writer: TextWriter | null = null;
     const step = (): Progress => {
       if (room.storage !== storage || storage.edits !== edits) return 'changed';
-      writer ??= writerOf(storage, form);
+      writer ??= new TextWriter(storage, form);
       if (!this.#slice(writer)) return 'more';
-      keepBytes(storage, form, writer.done()); // in this turn: it may have changed by the next
+      writer.keep(); // in this turn: it may have changed by the next
       return 'done';
     };
     let state = await this.#inTurn(step);
@@ -97,7 +97,7 @@ export class DocumentsAhead {
   }
 
   /** Returns whether all is written. */
-  #slice(writer: BytesWriter): boolean {
+  #slice(writer: TextWriter): boolean {
     const startedMs = this.#clock.monotonicMs();
     let isDone: boolean;
     do isDone = writer.write(NODES_BETWEEN_LOOKS);

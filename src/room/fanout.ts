@@ -11,6 +11,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { SessionId } from '../base/ids.ts';
+import { bytesIn } from '../base/pieces.ts';
 import { roughBytesOf } from '../base/rough-bytes.ts';
 import { withOneMore } from '../base/small.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
@@ -315,7 +316,7 @@ const OP_BYTES = 64;
 
 /** About how many bytes a message takes, where it may be many. */
 export function weightOf(message: ServerMessage): number {
-  if (message.type === 'storage.state') return message.frame.length;
+  if (message.type === 'storage.state') return bytesIn(message.frame);
   if (message.type === 'storage.ops') return message.json?.length ?? message.ops.length * OP_BYTES;
   if (message.type === 'presences') return charactersOf(message.texts);
   if (message.type === 'presence') return roughBytesOf(message.data, CURSOR_BYTES_MAX);

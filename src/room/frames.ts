@@ -41,7 +41,7 @@ export function sdkFrames(told: readonly Telling[]): OutFrame[] {
       continue;
     }
     if (isLong(message)) {
-      alone(() => frameOf({ utf8: longFrame(message) }));
+      alone(() => frameOf({ utf8: [longFrame(message)] }));
       continue;
     }
     one.text ??= encodeForSdk(message);

@@ -4,6 +4,7 @@
  * It knows neither journal nor sockets. How much waits is counted, because an answer can be as large as the room.
  */
 import type { AppError } from '../base/errors.ts';
+import { bytesIn, isPieces } from '../base/pieces.ts';
 import { SmallMap } from '../base/small.ts';
 
 export interface Gated {
@@ -22,9 +23,10 @@ export interface Answer {
   readonly reject: (error: AppError) => void;
 }
 
-/** What an answer holds: text, bytes, or lines of nodes, which others may wait with, too. Whatever else is answered is small. */
+/** What an answer holds: text, bytes, or lines of nodes, in pieces, which others may wait with, too. Whatever else is answered is small. */
 export function heldBy(value: unknown): { readonly bytes: number; readonly shared: object | null } {
   if (value instanceof Uint8Array) return { bytes: value.length, shared: value };
+  if (isPieces(value)) return { bytes: bytesIn(value), shared: value };
   if (typeof value === 'string') return { bytes: value.length, shared: null };
   return typeof value === 'object' && value !== null && 'lines' in value ? heldBy(value.lines) : NOTHING;
 }

@@ -2,10 +2,10 @@
  * The documents of a version of the history as bytes. A stored format with a version of its own: older ones stay readable, newer ones are
  * refused. Storage is in it as clients read it, so that reading it back costs nothing.
  */
-import { pack, unpack } from '../base/binary.ts';
+import { concat, pack, unpack } from '../base/binary.ts';
 import { AppError } from '../base/errors.ts';
 import type { RoomState } from './shapes.ts';
-import { bytesOf, LINES } from './storage/texts.ts';
+import { LINES, piecesOf } from './storage/texts.ts';
 import { encodeYdoc } from './ydoc/ydoc.ts';
 
 const FORMAT = 1;
@@ -26,7 +26,7 @@ export interface VersionBody {
 /** The documents of the room as they are now. */
 export function encodeVersion(room: Pick<RoomState, 'storage' | 'ydocs'>): Uint8Array {
   const ydocs = [...room.ydocs].map(([guid, doc]) => [guid, encodeYdoc(doc)] as const);
-  return pack({ format: FORMAT, storage: bytesOf(room.storage, LINES), ydocs } satisfies Stored);
+  return pack({ format: FORMAT, storage: concat(piecesOf(room.storage, LINES)), ydocs } satisfies Stored);
 }
 
 /** @throws AppError ROOM_UNREADABLE when this build cannot read it. */

@@ -10,7 +10,7 @@ import type { RequestKey } from '../base/ids.ts';
 import { versionIdOf } from './history.ts';
 import type { Command, Effect, RoomState } from './shapes.ts';
 import { decideStorageNodes, initializedText } from './storage/decide.ts';
-import { bytesOf, LINES } from './storage/texts.ts';
+import { LINES, piecesOf } from './storage/texts.ts';
 
 interface Request {
   readonly request: RequestKey;
@@ -76,7 +76,7 @@ function answerAgain(room: RoomState, command: Command, { request, atMs, kept }:
       return [reply(initializedText(command))];
     case 'storage.nodes':
       if (kept === null) return decideStorageNodes(room);
-      return [reply({ actor: JSON.parse(kept), lines: bytesOf(room.storage, LINES) })];
+      return [reply({ actor: JSON.parse(kept), lines: piecesOf(room.storage, LINES) })];
     case 'history.keep':
       return [reply({ id: versionIdOf(request, atMs) })];
     case 'storage.send':

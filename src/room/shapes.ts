@@ -183,12 +183,12 @@ export type Command =
       readonly info: JsonObject;
       readonly ttlMs: number;
     } & Repeated) // → null
-  | { readonly type: 'storage.read'; readonly format: 'plain-lson' | 'json'; readonly typeKey: string } // → JSON in UTF-8
+  | { readonly type: 'storage.read'; readonly format: 'plain-lson' | 'json'; readonly typeKey: string } // → Pieces of JSON in UTF-8
   | { readonly type: 'storage.refers'; readonly fileIds: readonly string[] } // → string[], those of them that Storage refers to
   | ({ readonly type: 'storage.initialize'; readonly root: Json; readonly typeKey: string } & Repeated) // → JSON text
   | ({ readonly type: 'storage.delete' } & Repeated) // → null
   | ({ readonly type: 'storage.patch' } & JsonPatch & Repeated) // → null
-  | ({ readonly type: 'storage.nodes' } & Repeated) // → { actor, lines }: a line of JSON in UTF-8 for each node
+  | ({ readonly type: 'storage.nodes' } & Repeated) // → { actor, lines }: a line of JSON for each node, Pieces in UTF-8
   | ({ readonly type: 'storage.send'; readonly ops: readonly Op[] } & Repeated) // → { ops }
   | { readonly type: 'schema.attach'; readonly schema: Pick<RoomSchema, 'id' | 'body'> } // → AttachedAt
   | { readonly type: 'schema.detach'; readonly upTo: AttachedAt } // → null

@@ -7,7 +7,8 @@ import { networkInterfaces } from 'node:os';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { AppError } from '../../src/base/errors.ts';
-import type { HttpRequest, MakeServer, Server, ServerOptions } from '../../src/kernel/transport/server.ts';
+import { textIn } from '../../src/base/pieces.ts';
+import type { HttpRequest, HttpResponse, MakeServer, Server, ServerOptions } from '../../src/kernel/transport/server.ts';
 import { freePort } from '../support/e2e/free-port.ts';
 import {
   answering,
@@ -388,11 +389,23 @@ function answerContract(start: Start): void {
     expect([reply.headers['content-length'], digest(Buffer.concat(received))]).toEqual([String(bytes.length), digest(bytes)]);
   });
 
-  test('[TR47] a long answer of text is as long as its bytes', async () => {
+  test('[TR47] a long answer of text, or in pieces, is as long as its bytes', async () => {
     const text = 'x€'.repeat(200_000);
-    const { port } = await start(answering(() => ({ status: 200, body: text })));
-    const { headers, body } = await ask(port);
-    expect([headers['content-length'], body.toString() === text]).toEqual(['800000', true]);
+    const pieces = inPieces(text);
+    const short = pieces.slice(0, 2);
+    const answers: readonly HttpResponse['body'][] = [text, pieces, short, short];
+    let asked = 0;
+    const { port } = await start(answering(() => ({ status: 200, body: answers[asked++] })));
+    for (const [method, expected] of [
+      ['GET', text],
+      ['GET', text],
+      ['GET', textIn(short)],
+      ['HEAD', ''],
+    ] as const) {
+      const { headers, body } = await ask(port, { method });
+      const size = expected === text ? '800000' : '100000';
+      expect([headers['content-length'], body.toString() === expected]).toEqual([size, true]);
+    }
   });
 
   test.each([4, 6])('[TR40] pieces that make another size than was said are seen as broken by the client: %i', async (size) => {
@@ -573,7 +586,7 @@ function socketContract(start: Start): void {
     seat.socket.cork(() => {
       seat.socket.send('one');
       seat.socket.send(new Uint8Array([2]));
-      seat.socket.send({ utf8: Buffer.from('grüße 🙂') });
+      seat.socket.send({ utf8: [Buffer.from('grüße'), Buffer.from(' 🙂')] });
     });
     seat.socket.send('');
     expect(await peer.frames(4)).toEqual(['one', new Uint8Array([2]), 'grüße 🙂', '']);
@@ -791,7 +804,7 @@ function slowReaderContract(start: Start): void {
     const [long, text] = [randomBytes(40 * MIB + 7), 'x€'.repeat(750_000)];
     const frames = ['before', long, 'after, €', new Uint8Array([1, 2, 3]), text, long, 'the end'];
     seat.socket.cork(() => {
-      for (const frame of frames) expect(seat.socket.send(frame === text ? { utf8: Buffer.from(text) } : frame)).toBe(true);
+      for (const frame of frames) expect(seat.socket.send(frame === text ? { utf8: inPieces(text) } : frame)).toBe(true);
     });
     const waiting = await settled(() => seat.socket.bufferedBytes());
     expect(waiting).toBeGreaterThan(70 * MIB);
@@ -850,6 +863,13 @@ function slowReaderContract(start: Start): void {
     peer.ws.resume();
     expect(await peer.frames(80)).toHaveLength(80);
   });
+}
+
+/** Some short, some longer than what leaves at once. */
+function inPieces(text: string): Uint8Array[] {
+  const bytes = Buffer.from(text);
+  const ends = [1, 100_000, 500_000, bytes.length];
+  return ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end));
 }
 
 function digest(frame: string | Uint8Array): string {

@@ -7,6 +7,7 @@ import { makeApi } from '../../src/kernel/transport/api.ts';
 import { makeAuthenticate } from '../../src/kernel/transport/principal.ts';
 import type { BoundRoute } from '../../src/kernel/transport/route.ts';
 import type { Command, RoomDoor } from '../../src/room/shapes.ts';
+import { allOf } from '../support/api-request.ts';
 
 export const SECRET_KEY = 'sk_test';
 
@@ -62,7 +63,7 @@ export function callerOf(routes: readonly BoundRoute[]): Call {
       },
       aborted: new AbortController().signal,
     });
-    const answered = Buffer.from((response.body ?? '') as string | Uint8Array);
+    const answered = await allOf(response.body);
     return {
       status: response.status,
       headers: response.headers ?? {},

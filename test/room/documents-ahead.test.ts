@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { asRoomId } from '../../src/base/ids.ts';
+import { textIn } from '../../src/base/pieces.ts';
 import { CRDT } from '../../src/protocol/storage-ops.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { emptyRoom } from '../../src/room/room.ts';
 import type { Command, RoomState } from '../../src/room/shapes.ts';
-import { type BytesForm, bytesOf, keptBytes } from '../../src/room/storage/texts.ts';
+import { keptPieces, piecesOf, type TextForm } from '../../src/room/storage/texts.ts';
 import { insertNode, setPlain } from '../../src/room/storage/tree.ts';
 import { say } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -15,7 +16,7 @@ const PLAIN = { type: 'storage.read', format: 'json', typeKey: '' } as const;
 const NODES: Command = { type: 'storage.nodes' };
 const LINES = { format: 'lines' } as const;
 
-const kept = (room: RoomState, form: BytesForm) => keptBytes(room.storage, form);
+const kept = (room: RoomState, form: TextForm) => keptPieces(room.storage, form);
 
 function aRoom(nodes: number): RoomState {
   const room = emptyRoom(asRoomId('room'), { from: 1, to: 1_001 });
@@ -66,8 +67,8 @@ test('[DO5] a large one is made a slice in each turn, one for all who ask, and i
   expect(done).toEqual(['one']);
   await turn();
   expect(done).toEqual(['one', 'other']);
-  expect(kept(one, LSON)).toEqual(bytesOf({ ...one.storage, texts: null }, LSON));
-  expect(kept(other, LINES)).toEqual(bytesOf({ ...other.storage, texts: null }, LINES));
+  expect(kept(one, LSON)).toEqual(piecesOf({ ...one.storage, texts: null }, LSON));
+  expect(kept(other, LINES)).toEqual(piecesOf({ ...other.storage, texts: null }, LINES));
 });
 
 test('[DO6] a room that changes meanwhile has its document begun anew', async () => {
@@ -79,7 +80,7 @@ test('[DO6] a room that changes meanwhile has its document begun anew', async ()
   add(room, 2_000);
   for (let turns = 0; turns < 8; turns += 1) await turn();
   await made;
-  expect(JSON.parse(Buffer.from(kept(room, PLAIN)!).toString())).toMatchObject({
+  expect(JSON.parse(textIn(kept(room, PLAIN)!))).toMatchObject({
     'key 0': 0,
     'key 1099': 1099,
     'key 2000': 2000,
@@ -98,7 +99,7 @@ test('[DO6] a change that is refused meanwhile leaves each node in it once', asy
   expect(() => say(room, { type: 'storage.patch', operations })).toThrow('Nothing was changed');
   for (let turns = 0; turns < 9; turns += 1) await turn();
   await made;
-  const ids = nodesIn(Buffer.from(kept(room, LINES)!).toString()).map(([id]) => id);
+  const ids = nodesIn(textIn(kept(room, LINES)!)).map(([id]) => id);
   expect(ids).toHaveLength(1_101);
   expect(new Set(ids).size).toBe(1_101);
 });

@@ -115,7 +115,7 @@ test('[FO4] ROOM_STATE and rejections stand alone, in order; Storage ends its fr
 });
 
 /** As a frame of Storage, as far as it matters here. */
-const NO_NODES = Buffer.from('[]');
+const NO_NODES = [Buffer.from('[]')];
 
 const PATCH = { type: 'presence', actor: 1, data: {}, targetActor: null } as const;
 
@@ -339,7 +339,7 @@ test('[FO21] a long update is a frame of bytes for SDK clients, which says what 
     const frames = framesOf(event(1), message, event(2));
     expect(frames.map(frameText)).toEqual([`[${E(1)}]`, `[${encodeForSdk(message)}]`, `[${E(2)}]`]);
     expect(framesOf(message)[0]).toEqual(frames[1]);
-    expect((framesOf({ ...message })[0] as Utf8).utf8).toBe((frames[1] as Utf8).utf8);
+    expect((framesOf({ ...message })[0] as Utf8).utf8[0]).toBe((frames[1] as Utf8).utf8[0]);
   }
   const short = { type: 'ydoc.update', guid: '', update: update.subarray(0, 1_000) } as const;
   expect(framesOf(short, event(1))).toEqual([`[${encodeForSdk(short)},${E(1)}]`]);

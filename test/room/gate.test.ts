@@ -25,6 +25,8 @@ test('[GA23] an answer holds its text, or the bytes that others may be answered,
   const bytes = new Uint8Array(3);
   expect(heldBy('four')).toEqual({ bytes: 4, shared: null });
   expect(heldBy(bytes)).toEqual({ bytes: 3, shared: bytes });
-  expect(heldBy({ actor: 1, lines: bytes })).toEqual({ bytes: 3, shared: bytes });
-  for (const small of [null, 1, { ops: [] }]) expect(heldBy(small).bytes).toBe(0);
+  const pieces = [bytes, bytes];
+  expect(heldBy(pieces)).toEqual({ bytes: 6, shared: pieces });
+  expect(heldBy({ actor: 1, lines: pieces })).toEqual({ bytes: 6, shared: pieces });
+  for (const small of [null, 1, { ops: [] }, [], [{ name: 'ann' }]]) expect(heldBy(small).bytes).toBe(0);
 });

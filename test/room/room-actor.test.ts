@@ -4,6 +4,7 @@ import { Background, twentieth } from '../../src/base/background.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import { type Pieces, textIn } from '../../src/base/pieces.ts';
 import { sha256Base64 } from '../../src/base/sha256.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
@@ -736,7 +737,7 @@ test('[DO6] a read that waits for its document is of the moment of its answer, a
   clock.turn();
   await turns();
   appends[0]!.answer('committed');
-  expect(JSON.parse(Buffer.from((await answer) as Uint8Array).toString())).toMatchObject({ a: 7, 'key 999': 999 });
+  expect(JSON.parse(textIn((await answer) as Pieces))).toMatchObject({ a: 7, 'key 999': 999 });
 
   room.storage.texts = null;
   let release = (): void => undefined;

@@ -1,6 +1,6 @@
 /** Requests to an `HttpHandler` without a socket. */
 import { AppError } from '../../src/base/errors.ts';
-import type { HttpHandler, HttpRequest } from '../../src/kernel/transport/server.ts';
+import type { HttpHandler, HttpRequest, HttpResponse } from '../../src/kernel/transport/server.ts';
 
 export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ export async function call(
   const [path, query = ''] = target.split('?') as [string, string?];
   const request = aRequest({ method, path, query, headers, ...(aborted !== undefined && { aborted }) }, bytesOf(body));
   const response = await handler(request);
-  const text = await textOf(response.body);
+  const text = (await allOf(response.body)).toString();
   const isJson = response.headers?.['content-type']?.startsWith('application/json') === true;
   return { status: response.status, headers: response.headers ?? {}, text, value: isJson ? JSON.parse(text) : undefined };
 }
@@ -53,10 +53,10 @@ function bytesOf(body: unknown): Uint8Array {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
-async function textOf(body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined): Promise<string> {
-  if (body === undefined || typeof body === 'string') return body ?? '';
-  if (body instanceof Uint8Array) return Buffer.from(body).toString();
+/** What a client gets. */
+export async function allOf(body: HttpResponse['body'] = ''): Promise<Buffer> {
+  if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body as Uint8Array);
   const pieces: Uint8Array[] = [];
   for await (const piece of body) pieces.push(piece);
-  return Buffer.concat(pieces).toString();
+  return Buffer.concat(pieces);
 }

@@ -1,8 +1,9 @@
 /** What the texts that are written of Storage say, as values. */
 import type { JsonObject } from '../../src/base/json.ts';
+import { textIn } from '../../src/base/pieces.ts';
 import type { CompactNode, SerializedCrdt } from '../../src/protocol/storage-ops.ts';
-import { documentText } from '../../src/room/storage/document.ts';
-import { compactText, LinesWriter } from '../../src/room/storage/node-texts.ts';
+import { compactText } from '../../src/room/storage/node-texts.ts';
+import { documentText, LINES, piecesOf } from '../../src/room/storage/texts.ts';
 import type { Storage } from '../../src/room/storage/tree.ts';
 
 export function toJson(storage: Storage): JsonObject {
@@ -18,9 +19,7 @@ export function compactNodes(storage: Storage): CompactNode[] {
 }
 
 export function serializedNodes(storage: Storage): [string, SerializedCrdt][] {
-  const writer = new LinesWriter(storage);
-  writer.write(Number.POSITIVE_INFINITY);
-  return nodesIn(Buffer.from(writer.done()).toString());
+  return nodesIn(textIn(piecesOf({ ...storage, texts: null }, LINES)));
 }
 
 /** A node in each line. */

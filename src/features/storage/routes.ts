@@ -7,6 +7,7 @@ import Type from 'typebox';
 import { AppError, valueAtKey } from '../../base/errors.ts';
 import type { RoomId } from '../../base/ids.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
+import type { Pieces } from '../../base/pieces.ts';
 import { type BoundRoute, bindRoute, bytes, empty, json, routeFor } from '../../kernel/transport/route.ts';
 import { checkRoomId, ROOM_ID_LIMITS } from '../../protocol/names.ts';
 import { checkOps, FILE_ID_PATTERN, type Op } from '../../protocol/storage-ops.ts';
@@ -57,7 +58,7 @@ export const getStorageRoute = route({
   async handle({ params, query }, { rooms, typeKey }) {
     const format = query.format ?? 'plain-lson';
     const document = await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'storage.read', format, typeKey });
-    return document as Uint8Array;
+    return document as Pieces;
   },
 });
 
@@ -131,9 +132,9 @@ export const requestStorageMutationRoute = route({
   async handle({ params, once }, { rooms }) {
     const { actor, lines } = (await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'storage.nodes', ...once })) as {
       actor: number;
-      lines: Uint8Array;
+      lines: Pieces;
     };
-    return Buffer.concat([utf8(`${JSON.stringify({ actor })}\n`), lines]);
+    return [utf8(`${JSON.stringify({ actor })}\n`), ...lines];
   },
 });
 

@@ -6,6 +6,7 @@ import Type from 'typebox';
 import { AppError } from '../../base/errors.ts';
 import type { RoomId } from '../../base/ids.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
+import { type Pieces, textIn } from '../../base/pieces.ts';
 import { type BoundRoute, bindRoute, bytes, empty, json, routeFor } from '../../kernel/transport/route.ts';
 import { checkRoomId, ROOM_ID_LIMITS } from '../../protocol/names.ts';
 import { mustTakeChanges } from '../../room/door.ts';
@@ -46,7 +47,7 @@ export const getStorageRoute = route({
   async handle({ params }, { rooms, typeKey }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const document = await rooms.ask(roomId, { type: 'storage.read', format: 'plain-lson', typeKey });
-    return documentText(Buffer.from(document as Uint8Array).toString(), typeKey);
+    return documentText(textIn(document as Pieces), typeKey);
   },
 });
 

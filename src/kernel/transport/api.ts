@@ -9,6 +9,7 @@ import type { Clock, Random } from '../../base/clock.ts';
 import { AppError, errorBody } from '../../base/errors.ts';
 import type { Log } from '../../base/observe.ts';
 import { OnePerTurn } from '../../base/one-per-turn.ts';
+import type { Pieces } from '../../base/pieces.ts';
 import { noTracer, type Tracer } from '../../base/trace.ts';
 import type { SqlAnswers } from '../persistence/sql-answers.ts';
 import { aboutRoutes } from './about.ts';
@@ -170,7 +171,11 @@ function replyOf(spec: ReplySpec, value: unknown): HttpResponse {
     return { status: 200, headers: JSON_HEADERS, body: text };
   }
   if (spec.kind === 'empty') return { status: spec.status };
-  return { status: 200, headers: { 'content-type': spec.contentType }, body: value as Uint8Array | AsyncIterable<Uint8Array> };
+  return {
+    status: 200,
+    headers: { 'content-type': spec.contentType },
+    body: value as Uint8Array | Pieces | AsyncIterable<Uint8Array>,
+  };
 }
 
 /** Seconds after which a refused request may be tried again. Longest of what makes us refuse: a takeover, a full queue. */

@@ -7,6 +7,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { ErrorCode } from '../../base/errors.ts';
 import type { RequestKey } from '../../base/ids.ts';
+import type { Pieces } from '../../base/pieces.ts';
 import type { Sql } from '../persistence/sql.ts';
 import type { Need, Principal } from './principal.ts';
 import type { HttpRequest } from './server.ts';
@@ -82,7 +83,7 @@ type ReplyOf<Reply> = Reply extends EmptyReply
   ? // biome-ignore lint/suspicious/noConfusingVoidType: it is the return type of a handler that returns nothing
     void
   : Reply extends BytesReply
-    ? Uint8Array | AsyncIterable<Uint8Array>
+    ? Uint8Array | Pieces | AsyncIterable<Uint8Array>
     : Reply extends TSchema
       ? Static<Reply>
       : never;

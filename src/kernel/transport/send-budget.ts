@@ -4,7 +4,7 @@
  * Frames are opaque. A reader that lost one it cannot miss would be wrong for ever, so such a one is never dropped: the socket is closed,
  * and the client starts from a fresh state (reliability 2.f).
  */
-import { type Frame, isUtf8 } from './frame.ts';
+import { type Frame, lengthOf } from './frame.ts';
 import type { Socket } from './server.ts';
 
 export interface OutFrame {
@@ -79,6 +79,5 @@ export class SendBudget {
 
 /** A UTF-16 unit is at most three bytes of UTF-8. Counting exactly would cost a pass over every frame of every reader. */
 function mostBytesOf(data: Frame): number {
-  if (typeof data === 'string') return data.length * 3;
-  return isUtf8(data) ? data.utf8.length : data.length;
+  return typeof data === 'string' ? data.length * 3 : lengthOf(data);
 }

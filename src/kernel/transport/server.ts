@@ -2,6 +2,7 @@
  * The transport port: HTTP and WebSocket as Atrium sees them. `adapters/uws-server.ts` and `adapters/node-server.ts`
  * implement it; one contract suite (`test/contract/server.contract.ts`) holds both to the same behaviour.
  */
+import type { Pieces } from '../../base/pieces.ts';
 import type { Frame } from './frame.ts';
 
 export interface HttpRequest {
@@ -28,9 +29,9 @@ export interface HttpResponse {
   readonly status: number;
   /** Names in lower case. The adapter itself writes `content-length`, `transfer-encoding` and `connection`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Pieces are sent as they come, at the pace of the client; when it goes away the iterator is returned. A HEAD request gets the headers only. */
-  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
-  /** Of a body in pieces, where it is known: exactly so many bytes must come. Also for HEAD, where no body needs to be given. */
+  /** What comes is sent as it comes, at the pace of the client; when it goes away the iterator is returned. A HEAD request gets the headers only. */
+  readonly body?: string | Uint8Array | Pieces | AsyncIterable<Uint8Array> | undefined;
+  /** Of a body that comes, where it is known: exactly so many bytes must come. Also for HEAD, where no body needs to be given. */
   readonly size?: number | undefined;
 }
 

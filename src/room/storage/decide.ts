@@ -14,13 +14,12 @@ import { type Refused, type Trial, trialOf, underSchema } from '../schema/decide
 import { takeBackReplies } from '../schema/take-back.ts';
 import type { Command, Effect, RestIds, RoomState, Session } from '../shapes.ts';
 import { type Applied, applyOps, type Sender } from './apply.ts';
-import { documentText } from './document.ts';
 import type { NewIds } from './draft.ts';
 import { opsFromLson } from './lson.ts';
 import { withTexts } from './ops-text.ts';
 import { applyJsonPatch } from './patch.ts';
 import { noteReader } from './text-departures.ts';
-import { bytesOf, frameOf, LINES } from './texts.ts';
+import { documentText, frameOf, LINES, piecesOf } from './texts.ts';
 import { atomically, emptyStorage, isEmptyStorage, type Storage } from './tree.ts';
 
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
@@ -58,7 +57,7 @@ export function decideStorageRefers({ storage }: RoomState, { fileIds }: Of<'sto
 }
 
 export function decideStorageRead(room: RoomState, form: Of<'storage.read'>): Effect[] {
-  return [reply(bytesOf(room.storage, form))];
+  return [reply(piecesOf(room.storage, form))];
 }
 
 /** What filling an empty Storage with `root` is answered: it depends on nothing else, so it can be told again at any time. */
@@ -107,7 +106,7 @@ export function decideStoragePatch(room: RoomState, patch: Of<'storage.patch'>):
 export function decideStorageNodes(room: RoomState): Effect[] {
   const effects: Effect[] = [];
   const actor = takeNumber(room, effects);
-  effects.push(reply({ actor, lines: bytesOf(room.storage, LINES) }));
+  effects.push(reply({ actor, lines: piecesOf(room.storage, LINES) }));
   return effects;
 }
 

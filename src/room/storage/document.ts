@@ -5,7 +5,7 @@
  * They are written right from the nodes, because objects in between cost twice as much as the text; and a part at a time for whoever wants to, because one
  * of a hundred thousand nodes takes as long as a thousand changes.
  */
-import { JsonWriter, textOf } from '../../base/json-writer.ts';
+import type { PieceWriter } from '../../base/piece-writer.ts';
 import { CRDT } from '../../protocol/storage-ops.ts';
 import { itemsOf, type StorageNode } from './nodes.ts';
 import { isWithoutValues, plainEntries } from './plain-values.ts';
@@ -36,25 +36,16 @@ const KIND_NAMES = {
   [CRDT.FILE]: 'LiveFile',
 } as const;
 
-/** What most nodes take, a guess. */
-const BYTES_PER_NODE = 80;
-
-export function documentText(storage: Storage, form: DocumentForm): string {
-  const writer = new DocumentWriter(storage, form);
-  writer.write(Number.POSITIVE_INFINITY);
-  return textOf(writer.done());
-}
-
 /** Writes one document. Between two parts the Storage must not change. */
 export class DocumentWriter {
-  readonly #out: JsonWriter;
+  readonly #out: PieceWriter;
   /** What a node begins with to show its kind, and ends with. */
   readonly #heads: Readonly<Record<keyof typeof KIND_NAMES, string>>;
   readonly #tail: string;
   /** Innermost last: no recursion, so that it can pause anywhere. */
   readonly #open: Open[] = [];
 
-  constructor({ root, nodes }: Storage, { format, typeKey }: DocumentForm) {
+  constructor({ root }: Storage, { format, typeKey }: DocumentForm, out: PieceWriter) {
     const headOf = (kind: string): string => (format === 'json' ? '' : `{${JSON.stringify(typeKey)}:"${kind}","data":`);
     this.#heads = {
       [CRDT.OBJECT]: headOf(KIND_NAMES[CRDT.OBJECT]),
@@ -64,7 +55,7 @@ export class DocumentWriter {
       [CRDT.FILE]: headOf(KIND_NAMES[CRDT.FILE]),
     };
     this.#tail = format === 'json' ? '' : '}';
-    this.#out = new JsonWriter(nodes.size * BYTES_PER_NODE);
+    this.#out = out;
     this.#begin(root);
   }
 
@@ -81,6 +72,7 @@ export class DocumentWriter {
       }
       if (left === 0) return false;
       left -= 1;
+      out.member(child.id);
       if (!open.isFirst) out.raw(',');
       if (open.keys !== null) out.name(open.keys[open.written]!);
       open.isFirst = false;
@@ -88,11 +80,6 @@ export class DocumentWriter {
       this.#begin(child);
     }
     return true;
-  }
-
-  /** JSON in UTF-8, when all is written. */
-  done(): Uint8Array {
-    return this.#out.done();
   }
 
   /** Writes a node that has no children whole, of another what stands before them. */

@@ -3,6 +3,8 @@
  * and snapshots (protocol 4.4). Written right from the nodes, as documents are.
  */
 import { JsonWriter, textOf } from '../../base/json-writer.ts';
+import type { PieceWriter } from '../../base/piece-writer.ts';
+import { Utf8Writer } from '../../base/utf8-writer.ts';
 import { STORAGE_FRAME } from '../../protocol/server-messages.ts';
 import { CRDT } from '../../protocol/storage-ops.ts';
 import type { StorageNode } from './nodes.ts';
@@ -10,18 +12,17 @@ import { plainEntries } from './plain-values.ts';
 import type { Storage } from './tree.ts';
 
 /** What most nodes take, a guess. */
-const BYTES_PER_LINE = 110;
 const BYTES_PER_NODE = 80;
 /** Keeps any one JSON object that a client must hold at once small. */
 const NODES_PER_CHUNK = 2_000;
 
 /** Writes a line `[id, SerializedCrdt]` for each node, the root first. Between two parts the Storage must not change. */
 export class LinesWriter {
-  readonly #out: JsonWriter;
+  readonly #out: PieceWriter;
   readonly #left: Iterator<StorageNode>;
 
-  constructor({ nodes }: Storage) {
-    this.#out = new JsonWriter(nodes.size * BYTES_PER_LINE);
+  constructor({ nodes }: Storage, out: PieceWriter) {
+    this.#out = out;
     this.#left = nodes.values();
   }
 
@@ -30,24 +31,21 @@ export class LinesWriter {
     for (let written = 0; written < nodesMax; written += 1) {
       const next = this.#left.next();
       if (next.done) return true;
+      this.#out.member(next.value.id);
       writeLine(this.#out, next.value);
     }
     return false;
-  }
-
-  done(): Uint8Array {
-    return this.#out.done();
   }
 }
 
 /** Writes the frame that tells a client all of Storage, the root first. Between two parts the Storage must not change. */
 export class FrameWriter {
-  readonly #out: JsonWriter;
+  readonly #out: PieceWriter;
   readonly #left: Iterator<StorageNode>;
   #written = 0;
 
-  constructor({ nodes }: Storage) {
-    this.#out = new JsonWriter(nodes.size * BYTES_PER_NODE);
+  constructor({ nodes }: Storage, out: PieceWriter) {
+    this.#out = out;
     this.#left = nodes.values();
     this.#out.raw(STORAGE_FRAME.begin);
   }
@@ -60,15 +58,12 @@ export class FrameWriter {
         this.#out.raw(STORAGE_FRAME.endChunk + STORAGE_FRAME.end); // the root is always there, and so is a chunk
         return true;
       }
+      this.#out.member(next.value.id);
       this.#out.raw(this.#before());
       writeCompact(this.#out, next.value);
       this.#written += 1;
     }
     return false;
-  }
-
-  done(): Uint8Array {
-    return this.#out.done();
   }
 
   #before(): string {
@@ -79,7 +74,7 @@ export class FrameWriter {
 
 /** All nodes as compact ones, commas between them. */
 export function compactText({ nodes }: Storage): string {
-  const out = new JsonWriter(nodes.size * BYTES_PER_NODE);
+  const out = new JsonWriter(new Utf8Writer(nodes.size * BYTES_PER_NODE));
   let isFirst = true;
   for (const node of nodes.values()) {
     if (!isFirst) out.raw(',');

@@ -1,13 +1,16 @@
 /**
- * Storage as text, in each form in which somebody reads it whole; kept until it changes, because whoever polls it, or comes back to it with a hundred
- * others, asks for the same again.
+ * Storage as text, in each form in which somebody reads it whole; kept, because whoever polls it, or comes back to it with a hundred others, asks for the
+ * same again. Once it has changed it is written anew, and what reads as before is the memory of before (`base/piece-writer.ts`).
  */
+import { type NamedPieces, PieceWriter } from '../../base/piece-writer.ts';
+import { type Pieces, textIn } from '../../base/pieces.ts';
+import type { Utf8Writer } from '../../base/utf8-writer.ts';
 import { type DocumentForm, DocumentWriter } from './document.ts';
 import { FrameWriter, LinesWriter } from './node-texts.ts';
 import type { Storage } from './tree.ts';
 
 /** A document, or all nodes (`node-texts.ts`). */
-export type BytesForm = DocumentForm | typeof LINES | typeof FRAME;
+export type TextForm = DocumentForm | typeof LINES | typeof FRAME;
 
 /** All nodes in full, a line each. */
 export const LINES = { format: 'lines' } as const;
@@ -15,66 +18,125 @@ export const LINES = { format: 'lines' } as const;
 const FRAME = { format: 'frame' } as const;
 
 export interface StorageTexts {
-  /** By the name of their form. */
-  readonly bytes: Map<string, Uint8Array>;
+  /** As they were written last, by the name of their form. */
+  readonly written: Map<string, Written>;
+  /** Of a writer that has ended, for the next. */
+  scratch: Utf8Writer | null;
   /** Since somebody asked for one of them. */
   quietSeconds: number;
 }
 
-/** Writes a part of it at a time; between two of them the Storage must not change. */
-export interface BytesWriter {
-  /** Writes up to so many nodes more. Returns whether all is written. */
-  write(nodesMax: number): boolean;
-  /** JSON in UTF-8, when all is written. */
-  done(): Uint8Array;
+interface Written {
+  /** Of the Storage that it tells. */
+  readonly edits: number;
+  readonly named: NamedPieces;
+  readonly pieces: Pieces;
 }
 
+/** What most nodes take, a guess. */
+const BYTES_PER_NODE = 80;
 /** A frame for clients that is shorter is written anew for each. */
 const SHARED_BYTES = 64 * 1024;
 /** Who polls more rarely than that has it written anew. */
 const QUIET_SECONDS_MAX = 30;
+const NOTHING: NamedPieces = new Map();
 
-export function writerOf(storage: Storage, form: BytesForm): BytesWriter {
-  switch (form.format) {
-    case 'lines':
-      return new LinesWriter(storage);
-    case 'frame':
-      return new FrameWriter(storage);
-    default:
-      return new DocumentWriter(storage, form);
+/** Writes one text, a part of it at a time; between two of them the Storage must not change. */
+export class TextWriter {
+  readonly #storage: Storage;
+  readonly #form: TextForm;
+  readonly #out: PieceWriter;
+  readonly #nodes: { write(nodesMax: number): boolean };
+
+  constructor(storage: Storage, form: TextForm) {
+    const before = storage.texts?.written.get(nameOf(form))?.named ?? NOTHING;
+    this.#storage = storage;
+    this.#form = form;
+    this.#out = new PieceWriter({ before, scratch: takenScratch(storage), bytesExpected: storage.nodes.size * BYTES_PER_NODE });
+    this.#nodes = nodesOf(storage, form, this.#out);
+  }
+
+  /** Writes up to so many nodes more. Returns whether all is written. */
+  write(nodesMax: number): boolean {
+    return this.#nodes.write(nodesMax);
+  }
+
+  /** So far. */
+  get bytes(): number {
+    return this.#out.bytes;
+  }
+
+  /** JSON in UTF-8, when all is written. */
+  done(): Pieces {
+    return this.#end().pieces;
+  }
+
+  /** The same, kept for whoever asks next. */
+  keep(): Pieces {
+    const { scratch, ...written } = this.#end();
+    const texts = textsOf(this.#storage);
+    texts.written.set(nameOf(this.#form), written);
+    texts.scratch = scratch;
+    return written.pieces;
+  }
+
+  #end(): Written & { readonly scratch: Utf8Writer | null } {
+    const { pieces, scratch } = this.#out.end();
+    return { edits: this.#storage.edits, named: pieces, pieces: [...pieces.values()], scratch };
   }
 }
 
-export function keptBytes({ texts }: Storage, form: BytesForm): Uint8Array | null {
-  return texts?.bytes.get(nameOf(form)) ?? null;
+function nodesOf(storage: Storage, form: TextForm, out: PieceWriter): { write(nodesMax: number): boolean } {
+  switch (form.format) {
+    case 'lines':
+      return new LinesWriter(storage, out);
+    case 'frame':
+      return new FrameWriter(storage, out);
+    default:
+      return new DocumentWriter(storage, form, out);
+  }
 }
 
-/** `bytes` are of the Storage as it is now. */
-export function keepBytes(storage: Storage, form: BytesForm, bytes: Uint8Array): void {
-  textsOf(storage).bytes.set(nameOf(form), bytes);
+/** Two that write in turns must not write into the same. */
+function takenScratch({ texts }: Storage): Utf8Writer | null {
+  if (texts === null) return null;
+  const { scratch } = texts;
+  texts.scratch = null;
+  return scratch;
+}
+
+/** Of the Storage as it is now; null when it was not written, or has changed since. */
+export function keptPieces({ texts, edits }: Storage, form: TextForm): Pieces | null {
+  const written = texts?.written.get(nameOf(form));
+  return written?.edits === edits ? written.pieces : null;
 }
 
 /** As of now, kept or written. */
-export function bytesOf(storage: Storage, form: BytesForm): Uint8Array {
-  const kept = textsOf(storage).bytes.get(nameOf(form));
-  if (kept !== undefined) return kept;
-  const bytes = written(storage, form);
-  keepBytes(storage, form, bytes);
-  return bytes;
+export function piecesOf(storage: Storage, form: TextForm): Pieces {
+  textsOf(storage);
+  return keptPieces(storage, form) ?? written(storage, form).keep();
 }
 
 /** The frame that tells a client all of it, as of now, kept or written. */
-export function frameOf(storage: Storage): Uint8Array {
-  const kept = keptBytes(storage, FRAME);
-  const bytes = kept ?? written(storage, FRAME);
-  if (bytes.length >= SHARED_BYTES) keepBytes(storage, FRAME, bytes);
-  return bytes;
+export function frameOf(storage: Storage): Pieces {
+  const kept = keptPieces(storage, FRAME);
+  if (kept !== null) {
+    textsOf(storage);
+    return kept;
+  }
+  const writer = written(storage, FRAME);
+  return writer.bytes < SHARED_BYTES ? writer.done() : writer.keep();
 }
 
-function written(storage: Storage, form: BytesForm): Uint8Array {
-  const writer = writerOf(storage, form);
+/** The document, for whoever needs it once. */
+export function documentText(storage: Storage, form: DocumentForm): string {
+  return textIn(written(storage, form).done());
+}
+
+function written(storage: Storage, form: TextForm): TextWriter {
+  const writer = new TextWriter(storage, form);
   writer.write(Number.POSITIVE_INFINITY);
-  return writer.done();
+  return writer;
 }
 
 export function charactersOf(texts: readonly string[]): number {
@@ -88,12 +150,12 @@ export function letTextsGo(storage: Storage): void {
   if (storage.texts.quietSeconds > QUIET_SECONDS_MAX) storage.texts = null;
 }
 
-export function nameOf(form: BytesForm): string {
+export function nameOf(form: TextForm): string {
   return 'typeKey' in form ? `${form.format} ${form.typeKey}` : form.format;
 }
 
 function textsOf(storage: Storage): StorageTexts {
-  storage.texts ??= { bytes: new Map(), quietSeconds: 0 };
+  storage.texts ??= { written: new Map(), scratch: null, quietSeconds: 0 };
   storage.texts.quietSeconds = 0;
   return storage.texts;
 }

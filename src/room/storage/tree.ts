@@ -45,7 +45,7 @@ export interface Storage {
   readonly files: Map<string, number>;
   /** Count of changes, and of those taken back: whoever reads it in parts sees by it that it has to begin anew. */
   edits: number;
-  /** What was written of it since the last of them; null when nothing was, or nobody asked for a while. */
+  /** What was written of it last; null when nothing was, or nobody asked for a while. */
   texts: StorageTexts | null;
   /** The changes made so far by what runs `atomically`; null when nobody will ask. */
   changes: Change[] | null;
@@ -109,7 +109,6 @@ export function atomically(storage: Storage, work: (changes: readonly Change[]) 
 /** What was written of it is of what it was. */
 function edited(storage: Storage): void {
   storage.edits += 1;
-  storage.texts = null;
 }
 
 /** Adds a node at a place that is free. */

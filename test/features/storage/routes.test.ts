@@ -25,9 +25,9 @@ let call: Call;
 beforeEach(() => {
   looked.length = 0;
   door = aDoor(['here'], {
-    'storage.read': text,
+    'storage.read': [Buffer.from(text)],
     'storage.initialize': text,
-    'storage.nodes': { actor: 77, lines: Buffer.from(nodes.map((node) => `${JSON.stringify(node)}\n`).join('')) },
+    'storage.nodes': { actor: 77, lines: nodes.map((node) => Buffer.from(`${JSON.stringify(node)}\n`)) },
     'storage.send': { ops: [op] },
   });
   call = callerOf(storageRoutes({ rooms: door, typeKey: 'liveblocksType', findMissingFiles }));

@@ -5,7 +5,7 @@ import { aDoor, callerOf, refused } from '../call.ts';
 const document = { serviceType: 'LiveObject', data: { t: { serviceType: 'LiveText', data: [['x']] } } };
 const user = { type: 'user', id: 'mia', connectionId: 3, info: {} };
 const door = aDoor(['a/b', 'r'], {
-  'storage.read': JSON.stringify(document),
+  'storage.read': [Buffer.from(JSON.stringify(document))],
   'storage.initialize': JSON.stringify(document),
   'users.list': [user],
 });

@@ -67,7 +67,7 @@ test('[CN5] one frame longer than the hard bound passes, and what follows it has
 
 test('[CN5] of a text that is UTF-8 already its bytes count', () => {
   const { socket, budget } = aBudget(0);
-  budget.send([{ data: { utf8: new Uint8Array(10_000) }, droppable: false }]);
+  budget.send([{ data: { utf8: [new Uint8Array(4_000), new Uint8Array(6_000)] }, droppable: false }]);
   socket.waitingBytes = 12_000;
   expect(budget.send([must('op')])).toBe('sent');
   socket.waitingBytes = 12_001;

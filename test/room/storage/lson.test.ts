@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../../src/base/json.ts';
+import { textIn } from '../../../src/base/pieces.ts';
 import { OP } from '../../../src/protocol/storage-ops.ts';
 import { VALUE_CHARACTERS_MAX } from '../../../src/protocol/storage-values.ts';
 import { applyOps } from '../../../src/room/storage/apply.ts';
-import { DocumentWriter, documentText } from '../../../src/room/storage/document.ts';
 import { filesInDocument, filesInOps } from '../../../src/room/storage/file-references.ts';
 import { opsFromLson } from '../../../src/room/storage/lson.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
+import { documentText, TextWriter } from '../../../src/room/storage/texts.ts';
 import { emptyStorage, type Storage } from '../../../src/room/storage/tree.ts';
 import { toJson, toPlainLson } from '../../support/storage-documents.ts';
 import { createFile, createMap, createRegister, FILE, newIds, send, storageOf } from './ops.ts';
@@ -67,11 +68,11 @@ describe('documents that are read', () => {
     const storage = initialised(document);
     for (const form of [{ format: 'plain-lson', typeKey: 'serviceType' } as const, { format: 'json', typeKey: '' } as const]) {
       const whole = documentText(storage, form);
-      const writer = new DocumentWriter(storage, form);
+      const writer = new TextWriter(storage, form);
       let parts = 1;
       while (!writer.write(1)) parts += 1;
       expect(parts).toBeGreaterThan(10);
-      expect(Buffer.from(writer.done()).toString()).toBe(whole);
+      expect(textIn(writer.done())).toBe(whole);
       expect(JSON.stringify(JSON.parse(whole))).toBe(whole);
     }
     expect(toPlainLson(storage, 'serviceType')).toEqual(JSON.parse(JSON.stringify(document)));

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import { type Pieces, textIn } from '../../../src/base/pieces.ts';
 import { CRDT } from '../../../src/protocol/storage-ops.ts';
 import type { RoomState } from '../../../src/room/shapes.ts';
-import { bytesOf, letTextsGo } from '../../../src/room/storage/texts.ts';
+import { letTextsGo, piecesOf } from '../../../src/room/storage/texts.ts';
 import { insertNode } from '../../../src/room/storage/tree.ts';
 import { aRoom, id, say } from '../../support/a-room.ts';
 import { compactNodes, nodesIn, serializedNodes } from '../../support/storage-documents.ts';
@@ -15,17 +16,17 @@ function roomOf(nodes: number): RoomState {
   return room;
 }
 
-function fetched(room: RoomState, name: string): Uint8Array {
+function fetched(room: RoomState, name: string): Pieces {
   const [effect] = say(room, { type: 'storage.fetch', from: id(name) });
   if (effect?.type !== 'send' || effect.message.type !== 'storage.state') throw new Error('was told no state');
   return effect.message.frame;
 }
 
-const messagesOf = (frame: Uint8Array): { type: number; nodes?: unknown[] }[] => JSON.parse(Buffer.from(frame).toString());
-const nodesOf = (frame: Uint8Array) => messagesOf(frame).flatMap(({ nodes = [] }) => nodes);
+const messagesOf = (frame: Pieces): { type: number; nodes?: unknown[] }[] => JSON.parse(textIn(frame));
+const nodesOf = (frame: Pieces) => messagesOf(frame).flatMap(({ nodes = [] }) => nodes);
 const change = (room: RoomState, title: string) =>
   say(room, { type: 'storage.change', from: id('bo'), ops: [updateObject(`2:${title}`, 'root', { title })] });
-const linesOf = (room: RoomState) => Buffer.from(bytesOf(room.storage, { format: 'lines' })).toString();
+const linesOf = (room: RoomState) => textIn(piecesOf(room.storage, { format: 'lines' }));
 
 test('[DO7] who fetches a large Storage shares its text, until it changes', () => {
   const room = roomOf(4_001);
@@ -64,7 +65,7 @@ test('[DO7] who asks for all nodes under a key shares them with the next', () =>
   const lines = ['a', 'b'].map((key) => {
     const effects = say(room, { type: 'storage.nodes', request: { id: key, digest: key } });
     const answer = effects.find((effect) => effect.type === 'reply')!;
-    return (answer.value as { lines: Uint8Array }).lines;
+    return (answer.value as { lines: Pieces }).lines;
   });
   expect(lines[1]).toBe(lines[0]);
 });
@@ -88,12 +89,12 @@ test('[DO7] the text of a small one is not kept', () => {
 test('[DO7] each form is kept beside the others, and all go with the next change', () => {
   const room = roomOf(1_000);
   const forms = [{ format: 'json', typeKey: '' }, { format: 'plain-lson', typeKey: 'a' }, { format: 'lines' }] as const;
-  const written = forms.map((form) => bytesOf(room.storage, form));
+  const written = forms.map((form) => piecesOf(room.storage, form));
   const compact = fetched(room, 'ann');
-  expect(forms.map((form, at) => bytesOf(room.storage, form) === written[at])).toEqual([true, true, true]);
+  expect(forms.map((form, at) => piecesOf(room.storage, form) === written[at])).toEqual([true, true, true]);
   expect(nodesIn(linesOf(room))).toEqual(serializedNodes(room.storage));
   change(room, 'y');
-  expect(forms.map((form, at) => bytesOf(room.storage, form) === written[at])).toEqual([false, false, false]);
+  expect(forms.map((form, at) => piecesOf(room.storage, form) === written[at])).toEqual([false, false, false]);
   expect(fetched(room, 'bo')).not.toBe(compact);
   expect(nodesIn(linesOf(room))[0]).toEqual(['root', { type: 0, data: { title: 'y' } }]);
 });
