@@ -30,7 +30,7 @@ interface DeliveriesDeps {
 const AT_ONCE_MAX = 64;
 const BYTES_AT_ONCE_MAX = 512 * 1024;
 /** What a delivery to more has of the turn in which it comes, and all that wait have of each turn after it. */
-const SLICE_MS = 1;
+const SLICE_MS = 0.5;
 const BETWEEN_LOOKS = 16;
 const BYTES_BETWEEN_LOOKS = 128 * 1024;
 /** What came so long ago leaves in this turn, however long that takes: a worker that cannot keep up is to read less, and not to gather more. */

@@ -10,7 +10,7 @@ import { keptPieces, LINES, nameOf, type TextForm, TextWriter } from './storage/
 
 /** With fewer nodes it is made at once: less than half a millisecond. */
 const NODES_MIN = 1_000;
-const SLICE_MS = 1;
+const SLICE_MS = 0.5;
 const NODES_BETWEEN_LOOKS = 250;
 /** One that changes faster than it is written is written in one turn. */
 const ATTEMPTS_MAX = 3;

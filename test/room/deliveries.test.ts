@@ -150,7 +150,7 @@ test('[FO18] a send that fails all the same costs nobody else anything', () => {
 });
 
 test('[FO15] a room has a slice of its own when it begins: it does not wait for a larger one', () => {
-  const { clock, turns, tell, recipients, hearers } = aRoomOf(200, { sendMs: 0.01 });
+  const { clock, turns, tell, recipients, hearers } = aRoomOf(200, { sendMs: 0.005 });
   const [large, small] = [recipients.slice(0, 120), recipients.slice(120)];
   for (const { hearer } of large) {
     const send = hearer.send;
