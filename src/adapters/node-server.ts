@@ -4,8 +4,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket as NetSocket } from 'node:net';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
-import { concat } from '../base/binary.ts';
 import { systemClock } from '../base/clock.ts';
+import type { Pieces } from '../base/pieces.ts';
 import { StartRefused } from '../base/start-refused.ts';
 import { type Frame, isUtf8 } from '../kernel/transport/frame.ts';
 import type { ListenOptions, MakeServer, Server, ServerOptions, UpgradeRequest } from '../kernel/transport/server.ts';
@@ -101,9 +101,14 @@ class NodeWire implements Wire {
 
   send(frame: Frame): boolean {
     if (this.#ws.bufferedAmount > this.#bytesMax) return false;
-    if (isUtf8(frame)) this.#ws.send(concat(frame.utf8), { binary: false });
+    if (isUtf8(frame)) this.#sendFragments(frame.utf8);
     else this.#ws.send(frame);
     return true;
+  }
+
+  /** As they lie in memory, all of one message (RFC 6455, 5.4). */
+  #sendFragments(pieces: Pieces): void {
+    for (const [at, piece] of pieces.entries()) this.#ws.send(piece, { binary: false, fin: at === pieces.length - 1 });
   }
 
   cork(writes: () => void): void {

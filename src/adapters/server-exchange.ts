@@ -48,7 +48,7 @@ export interface ExchangeOptions {
 /** A longer body leaves in pieces, each when the system has taken the one before: uWS copies what the system does not take of a whole one. */
 const PIECE_BYTES = 256 * 1024;
 
-/** All of it is there. */
+/** All of it is there. Pieces of nothing are an empty body. */
 type Body = string | Uint8Array | Pieces;
 
 /** A string's in UTF-16 units. */

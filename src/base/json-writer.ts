@@ -39,14 +39,4 @@ export class JsonWriter {
       this.value(value);
     }
   }
-
-  /** All that was written; nothing is to be written any more. */
-  done(): Uint8Array {
-    return this.#out.done();
-  }
-}
-
-/** What was written, as a string. */
-export function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString();
 }

@@ -12,6 +12,8 @@ export type NamedPieces = ReadonlyMap<string | null, Uint8Array>;
 /** Shorter ones cost a send each, longer ones are made anew for more that has not changed. */
 const PIECE_BYTES_MIN = 32 * 1024;
 const PIECE_BYTES_MAX = 128 * 1024;
+/** A longer one, of a single long member, is not left to the next writer. */
+const SCRATCH_BYTES_MAX = 2 * PIECE_BYTES_MAX;
 /** One member of so many may be the first of a piece. */
 const MEMBERS_TO_A_FIRST = 128;
 
@@ -52,11 +54,11 @@ export class PieceWriter extends JsonWriter {
     return this.#cutBytes + this.#scratch.length;
   }
 
-  /** All that was written; nothing is to be written any more. `scratch` is for the next writer; null when the text lies in it. */
+  /** All that was written; nothing is to be written any more. `scratch` is for the next writer; null when the text lies in it, or it is too long to keep. */
   end(): { readonly pieces: NamedPieces; readonly scratch: Utf8Writer | null } {
-    if (this.#pieces.size === 0) return { pieces: new Map([[this.#first, this.done()]]), scratch: null };
+    if (this.#pieces.size === 0) return { pieces: new Map([[this.#first, this.#scratch.done()]]), scratch: null };
     this.#cut();
-    return { pieces: this.#pieces, scratch: this.#scratch };
+    return { pieces: this.#pieces, scratch: this.#scratch.capacity <= SCRATCH_BYTES_MAX ? this.#scratch : null };
   }
 
   #cut(): void {
@@ -65,9 +67,9 @@ export class PieceWriter extends JsonWriter {
   }
 }
 
-/** By the name alone: FNV-1a, whose bits are all alike. */
+/** By the name alone: FNV-1a, whose lowest bits change with each character. */
 function mayBeFirst(name: string): boolean {
   let hash = 0x811c9dc5;
   for (let at = 0; at < name.length; at += 1) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
-  return (hash >>> 16) % MEMBERS_TO_A_FIRST === 0;
+  return (hash >>> 0) % MEMBERS_TO_A_FIRST === 0;
 }

@@ -23,6 +23,11 @@ export class Utf8Writer {
     return this.#length;
   }
 
+  /** Of the memory that it has for now. */
+  get capacity(): number {
+    return this.#bytes.length;
+  }
+
   write(text: string): void {
     const isShort = text.length <= SHORT;
     this.#makeRoom(isShort ? text.length * BYTES_MAX : Buffer.byteLength(text));

@@ -1,6 +1,6 @@
 /**
  * Makes a large document that is about to be read, before the command that asks for it is decided: a slice at a time, those of all rooms together in half of
- * the worker's time. Whoever types in another room passes in between.
+ * the worker's time at most. Whoever types in another room passes in between.
  */
 import { Background, half } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';

@@ -23,7 +23,7 @@ export interface Answer {
   readonly reject: (error: AppError) => void;
 }
 
-/** What an answer holds: text, bytes, or lines of nodes, in pieces, which others may wait with, too. Whatever else is answered is small. */
+/** What an answer holds: text; or bytes, in pieces or not, which others may wait with, too. Whatever else is answered is small. Texts that share pieces count each for itself. */
 export function heldBy(value: unknown): { readonly bytes: number; readonly shared: object | null } {
   if (value instanceof Uint8Array) return { bytes: value.length, shared: value };
   if (isPieces(value)) return { bytes: bytesIn(value), shared: value };

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { Background, twentieth } from '../../src/base/background.ts';
+import { Background, half, type Pace, twentieth } from '../../src/base/background.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 /** Tasks that take so many milliseconds each, on a clock that passes them; says when each began. */
-function aWorker() {
+function aWorker(pace: Pace = twentieth) {
   const clock = manualClock(0);
   let spentMs = 0;
-  const background = new Background({ ...clock, monotonicMs: () => clock.monotonicMs() + spentMs }, twentieth);
+  const background = new Background({ ...clock, monotonicMs: () => clock.monotonicMs() + spentMs }, pace);
   const begun: number[] = [];
   const bring = (tookMs: number): void =>
     background.next(() => {
@@ -43,6 +43,17 @@ test('[DO1] rooms that take little share a slice', () => {
   expect(begun).toEqual([0, ...new Array(4).fill(5)]);
   clock.advance(1_000);
   expect(begun).toHaveLength(7);
+});
+
+test('[DO5] what somebody waits for has half a millisecond, then a rest that is as long or longer', () => {
+  const { clock, begun, bring } = aWorker(half);
+  for (let room = 0; room < 5; room += 1) bring(0.25);
+  clock.advance(10);
+  expect(begun).toEqual([0, 1.25, 1.25, 2.75, 2.75]);
+  bring(3);
+  bring(0.25);
+  clock.advance(10);
+  expect(begun.slice(5)).toEqual([10, 16]);
 });
 
 test('[DO1] what a task brings waits for its turn', () => {

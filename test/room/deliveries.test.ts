@@ -8,8 +8,8 @@ import type { Hearer } from '../../src/room/recipient.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 const MANY = 100;
-/** A send takes so long: sixteen of them more than a slice. */
-const SEND_MS = 0.07;
+/** A send takes so long: sixteen of them more than a slice, half a millisecond. */
+const SEND_MS = 0.04;
 
 interface Fake extends Hearer {
   readonly heard: string[];

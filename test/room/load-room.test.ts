@@ -4,6 +4,7 @@ import { Background, twentieth } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { OnePerTurn } from '../../src/base/one-per-turn.ts';
+import { type Pieces, textIn } from '../../src/base/pieces.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import { Quarantine } from '../../src/kernel/cluster/quarantine.ts';
 import type { Journal, JournalEntry } from '../../src/kernel/persistence/journal.ts';
@@ -92,7 +93,7 @@ test('[SN-R4] a snapshot that fell inside an entry of the journal is led on from
     ROOM,
     () => undefined,
   );
-  expect(String(await actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' }))).toBe('{"a":5}');
+  expect(textIn((await actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' })) as Pieces)).toBe('{"a":5}');
 });
 
 test('[SN-R5] a journal that counts otherwise than its records is not guessed at', async () => {
@@ -148,7 +149,9 @@ test('[SN-R8] long journals are read some milliseconds in a turn, one of all tha
   expect(turns.count).toBeGreaterThanOrEqual(50);
   expect(turns.waitingAtMost).toBe(1);
   for (const actor of actors)
-    expect(String(await actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' }))).toBe('{"a":100}');
+    expect(textIn((await actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' })) as Pieces)).toBe(
+      '{"a":100}',
+    );
 });
 
 test('[SN-R8] no more of one is read once the lease has gone', async () => {

@@ -1,9 +1,11 @@
 /** Requests that are repeated while the journal is slow, fails, or another worker takes the room over. The journal is a list; it commits, or not, when told. */
+
 import { expect, test } from 'vitest';
 import { Background, twentieth } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { OnePerTurn } from '../../src/base/one-per-turn.ts';
+import { type Pieces, textIn } from '../../src/base/pieces.ts';
 import { Quarantine } from '../../src/kernel/cluster/quarantine.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Sql } from '../../src/kernel/persistence/sql.ts';
@@ -108,7 +110,7 @@ test('[ID10] a repetition waits for the journal behind the first attempt, and bo
   await settled();
   expect(told).toEqual(['first', 'again']);
   expect(appends).toHaveLength(2);
-  expect(String(await first.act(READ))).toBe('{"list":["x"]}');
+  expect(textIn((await first.act(READ)) as Pieces)).toBe('{"list":["x"]}');
 });
 
 test('[ID5] change and request are one entry of the journal', async () => {
@@ -130,7 +132,7 @@ test.each(['committed', 'not committed'])(
     if (appends[2] !== undefined) commit(appends[2]);
     expect(await again).toBeNull();
     expect(appends).toHaveLength(what === 'committed' ? 2 : 3);
-    expect(String(await next.act(READ))).toBe('{"list":["x"]}');
+    expect(textIn((await next.act(READ)) as Pieces)).toBe('{"list":["x"]}');
   },
 );
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { pack, unpack } from '../../src/base/binary.ts';
 import type { RequestKey } from '../../src/base/ids.ts';
+import { type Pieces, textIn } from '../../src/base/pieces.ts';
 import { decodeRecords, encodeRecord } from '../../src/room/journal-record.ts';
 import { ANSWER_CHARACTERS_MAX, REQUEST_AGE_MS_MAX, REQUESTS_MAX } from '../../src/room/recent-requests.ts';
 import type { Command, Effect, RoomState } from '../../src/room/shapes.ts';
@@ -30,7 +31,7 @@ const journaled = (effects: readonly Effect[]) => effects.flatMap((effect) => (e
 const stored = (room: RoomState) => JSON.parse(textOf(room));
 const textOf = (room: RoomState): string => {
   const [reply] = replies(say(room, { type: 'storage.read', format: 'json', typeKey: 'serviceType' }));
-  return String((reply as { value: Buffer }).value);
+  return textIn((reply as { value: Pieces }).value);
 };
 
 /** The room as another owner finds it: a snapshot of `snapshot`, and what was journaled since. */

@@ -183,7 +183,9 @@ test('[GA3] presence, joins and Yjs updates do not wait; Yjs state vectors and R
   actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update });
   actor.tell({ type: 'ydoc.fetch', from: id('ann'), guid: '', vector: new Uint8Array([0]) });
   let read: unknown = null;
-  void actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' }).then((json) => (read = String(json)));
+  void actor
+    .act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' })
+    .then((json) => (read = textIn(json as Pieces)));
   clock.turn();
   await settled();
   expect(sent.map((line) => line.slice(0, 16))).toEqual(['bob [{"type":100']);

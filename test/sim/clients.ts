@@ -2,8 +2,10 @@
  * Clients over REST: each reads and edits, one request after the other, through any worker, and sends a request that went unanswered
  * again, with the same id.
  */
+
 import { AppError, type ErrorCode } from '../../src/base/errors.ts';
 import { asRoomId, type RequestKey } from '../../src/base/ids.ts';
+import type { Pieces } from '../../src/base/pieces.ts';
 import { OP } from '../../src/protocol/storage-ops.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import type { Audit, Edit, Sight } from './audit.ts';
@@ -96,14 +98,14 @@ export class RestClient {
     const outcome = await this.attempt(room, place === room ? READ : READ_DRAWING);
     if (outcome.is !== 'answer') return false;
     const { value } = outcome;
-    const sight = place === room ? sightOf(value as Uint8Array) : { list: tokensOfDrawing(value as Uint8Array), text: [] };
+    const sight = place === room ? sightOf(value as Pieces) : { list: tokensOfDrawing(value as Uint8Array), text: [] };
     audit.read(place, sight, known);
     return true;
   }
 
   /** What the room shows in Storage, and in its Yjs document, however long it takes. */
   async sights(room: string): Promise<{ storage: Sight; drawing: Sight }> {
-    const storage = sightOf((await this.#answer(room, READ)) as Uint8Array);
+    const storage = sightOf((await this.#answer(room, READ)) as Pieces);
     const drawn = (await this.#answer(room, READ_DRAWING)) as Uint8Array;
     return { storage, drawing: { list: tokensOfDrawing(drawn), text: [] } };
   }

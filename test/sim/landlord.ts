@@ -2,7 +2,9 @@
  * A room that is deleted and made anew, again and again, and somebody who edits and reads it: nothing of a room outlives it. What is sent while
  * it is being deleted may be in the old room, in the new one, or in none.
  */
+
 import { asRoomId } from '../../src/base/ids.ts';
+import { type Pieces, textIn } from '../../src/base/pieces.ts';
 import { deleteRoom, findOrCreateRoom, roomOnEntry } from '../../src/features/rooms/queries.ts';
 import { LEASE } from '../../src/kernel/cluster/lease.ts';
 import { anyLife, pause, READ, RestClient, type Scene } from './clients.ts';
@@ -119,9 +121,7 @@ export class Landlord {
     const known = open?.state === 'open' ? [...open.acked] : [];
     const outcome = await client.attempt(ROOM, READ);
     if (outcome.is === 'silence' || (outcome.is === 'refusal' && outcome.error.code !== 'ROOM_NOT_FOUND')) return false;
-    const found = new Set(
-      outcome.is === 'answer' ? Object.keys(JSON.parse(Buffer.from(outcome.value as Uint8Array).toString()) as object) : [],
-    );
+    const found = new Set(outcome.is === 'answer' ? Object.keys(JSON.parse(textIn(outcome.value as Pieces)) as object) : []);
     if (audit.mayReadsBeStale) return true;
     for (const token of gone) if (found.has(token)) audit.broken('C14 what was deleted is gone', `${token} of ${ROOM} is back`);
     for (const token of known)

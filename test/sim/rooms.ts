@@ -1,6 +1,8 @@
 /** The rooms of a simulation as they are in the tables at the start, and how to read what is in them. */
+
 import * as Y from 'yjs';
 import type { Json } from '../../src/base/json.ts';
+import { type Pieces, textIn } from '../../src/base/pieces.ts';
 import { entryCrc } from '../../src/kernel/persistence/journal-queries.ts';
 import { OP, type Op } from '../../src/protocol/storage-ops.ts';
 import { encodeRecord } from '../../src/room/journal-record.ts';
@@ -25,8 +27,8 @@ export function furnish(tables: FakeTables, id: string): void {
 }
 
 /** What the answer to `storage.read` shows. */
-export function sightOf(json: Uint8Array): Sight {
-  const { list = [], text: segments = [] } = JSON.parse(Buffer.from(json).toString()) as { list?: string[]; text?: Json };
+export function sightOf(json: Pieces): Sight {
+  const { list = [], text: segments = [] } = JSON.parse(textIn(json)) as { list?: string[]; text?: Json };
   const typed = (segments as [string][]).map(([part]) => part).join('');
   return { list, text: typed.split(';').filter((token) => token !== '') };
 }

@@ -29,9 +29,9 @@ export interface HttpResponse {
   readonly status: number;
   /** Names in lower case. The adapter itself writes `content-length`, `transfer-encoding` and `connection`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What comes is sent as it comes, at the pace of the client; when it goes away the iterator is returned. A HEAD request gets the headers only. */
+  /** What an iterable brings is sent as it comes, at the pace of the client; when it goes away the iterator is returned. A HEAD request gets the headers only. */
   readonly body?: string | Uint8Array | Pieces | AsyncIterable<Uint8Array> | undefined;
-  /** Of a body that comes, where it is known: exactly so many bytes must come. Also for HEAD, where no body needs to be given. */
+  /** Of an iterable, where it is known: exactly so many bytes must come. Also for HEAD, where no body needs to be given. */
   readonly size?: number | undefined;
 }
 

@@ -2,8 +2,9 @@
  * All nodes of Storage as text, each by itself: in full, a line each, for back ends and versions of the history (protocol 5.1, 7.2); compact, for clients
  * and snapshots (protocol 4.4). Written right from the nodes, as documents are.
  */
-import { JsonWriter, textOf } from '../../base/json-writer.ts';
+import { JsonWriter } from '../../base/json-writer.ts';
 import type { PieceWriter } from '../../base/piece-writer.ts';
+import { textIn } from '../../base/pieces.ts';
 import { Utf8Writer } from '../../base/utf8-writer.ts';
 import { STORAGE_FRAME } from '../../protocol/server-messages.ts';
 import { CRDT } from '../../protocol/storage-ops.ts';
@@ -74,14 +75,15 @@ export class FrameWriter {
 
 /** All nodes as compact ones, commas between them. */
 export function compactText({ nodes }: Storage): string {
-  const out = new JsonWriter(new Utf8Writer(nodes.size * BYTES_PER_NODE));
+  const text = new Utf8Writer(nodes.size * BYTES_PER_NODE);
+  const out = new JsonWriter(text);
   let isFirst = true;
   for (const node of nodes.values()) {
     if (!isFirst) out.raw(',');
     isFirst = false;
     writeCompact(out, node);
   }
-  return textOf(out.done());
+  return textIn([text.done()]);
 }
 
 function writeLine(out: JsonWriter, node: StorageNode): void {

@@ -22,8 +22,6 @@ export interface StorageTexts {
   readonly written: Map<string, Written>;
   /** Of a writer that has ended, for the next. */
   scratch: Utf8Writer | null;
-  /** Since somebody asked for one of them. */
-  quietSeconds: number;
 }
 
 interface Written {
@@ -31,6 +29,8 @@ interface Written {
   readonly edits: number;
   readonly named: NamedPieces;
   readonly pieces: Pieces;
+  /** Since somebody asked for it. */
+  quietSeconds: number;
 }
 
 /** What most nodes take, a guess. */
@@ -73,16 +73,17 @@ export class TextWriter {
 
   /** The same, kept for whoever asks next. */
   keep(): Pieces {
-    const { scratch, ...written } = this.#end();
-    const texts = textsOf(this.#storage);
-    texts.written.set(nameOf(this.#form), written);
-    texts.scratch = scratch;
+    this.#storage.texts ??= { written: new Map(), scratch: null };
+    const written = this.#end();
+    this.#storage.texts.written.set(nameOf(this.#form), written);
     return written.pieces;
   }
 
-  #end(): Written & { readonly scratch: Utf8Writer | null } {
+  #end(): Written {
     const { pieces, scratch } = this.#out.end();
-    return { edits: this.#storage.edits, named: pieces, pieces: [...pieces.values()], scratch };
+    const { texts, edits } = this.#storage;
+    if (texts !== null && scratch !== null) texts.scratch = scratch;
+    return { edits, named: pieces, pieces: [...pieces.values()], quietSeconds: 0 };
   }
 }
 
@@ -105,25 +106,23 @@ function takenScratch({ texts }: Storage): Utf8Writer | null {
   return scratch;
 }
 
-/** Of the Storage as it is now; null when it was not written, or has changed since. */
+/** Of the Storage as it is now; null when it was not written, or has changed since. Whoever asks keeps it from being let go. */
 export function keptPieces({ texts, edits }: Storage, form: TextForm): Pieces | null {
   const written = texts?.written.get(nameOf(form));
-  return written?.edits === edits ? written.pieces : null;
+  if (written === undefined) return null;
+  written.quietSeconds = 0;
+  return written.edits === edits ? written.pieces : null;
 }
 
 /** As of now, kept or written. */
 export function piecesOf(storage: Storage, form: TextForm): Pieces {
-  textsOf(storage);
   return keptPieces(storage, form) ?? written(storage, form).keep();
 }
 
 /** The frame that tells a client all of it, as of now, kept or written. */
 export function frameOf(storage: Storage): Pieces {
   const kept = keptPieces(storage, FRAME);
-  if (kept !== null) {
-    textsOf(storage);
-    return kept;
-  }
+  if (kept !== null) return kept;
   const writer = written(storage, FRAME);
   return writer.bytes < SHARED_BYTES ? writer.done() : writer.keep();
 }
@@ -146,16 +145,14 @@ export function charactersOf(texts: readonly string[]): number {
 /** Call it each second: what nobody asks for any more is let go. */
 export function letTextsGo(storage: Storage): void {
   if (storage.texts === null) return;
-  storage.texts.quietSeconds += 1;
-  if (storage.texts.quietSeconds > QUIET_SECONDS_MAX) storage.texts = null;
+  const { written } = storage.texts;
+  for (const [name, text] of written) {
+    text.quietSeconds += 1;
+    if (text.quietSeconds > QUIET_SECONDS_MAX) written.delete(name);
+  }
+  if (written.size === 0) storage.texts = null;
 }
 
 export function nameOf(form: TextForm): string {
   return 'typeKey' in form ? `${form.format} ${form.typeKey}` : form.format;
-}
-
-function textsOf(storage: Storage): StorageTexts {
-  storage.texts ??= { written: new Map(), scratch: null, quietSeconds: 0 };
-  storage.texts.quietSeconds = 0;
-  return storage.texts;
 }

@@ -1,6 +1,8 @@
 /** Op ids of sockets: what a client sends again after a takeover, over snapshot and journal, has no second effect (protocol 6.2, 6.3). */
+
 import { expect, test } from 'vitest';
 import { asSessionId } from '../../../src/base/ids.ts';
+import { type Pieces, textIn } from '../../../src/base/pieces.ts';
 import { OP, type Op } from '../../../src/protocol/storage-ops.ts';
 import { compileSchema } from '../../../src/room/schema/compile.ts';
 import type { Effect, RoomState } from '../../../src/room/shapes.ts';
@@ -38,7 +40,7 @@ const pushItem = (node: number): Op => ({
 
 const stored = (room: RoomState) => {
   const [reply] = say(room, { type: 'storage.read', format: 'json', typeKey: 'serviceType' });
-  return JSON.parse((reply as { value: string }).value);
+  return JSON.parse(textIn((reply as { value: Pieces }).value));
 };
 
 function replay(room: RoomState, effects: readonly Effect[]): void {

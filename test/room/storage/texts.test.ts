@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type Pieces, textIn } from '../../../src/base/pieces.ts';
 import { CRDT } from '../../../src/protocol/storage-ops.ts';
 import type { RoomState } from '../../../src/room/shapes.ts';
-import { letTextsGo, piecesOf } from '../../../src/room/storage/texts.ts';
+import { letTextsGo, piecesOf, TextWriter } from '../../../src/room/storage/texts.ts';
 import { insertNode } from '../../../src/room/storage/tree.ts';
 import { aRoom, id, say } from '../../support/a-room.ts';
 import { compactNodes, nodesIn, serializedNodes } from '../../support/storage-documents.ts';
@@ -55,9 +55,39 @@ test('[DO7] a change that is refused costs the text, and one elsewhere in the ro
     { op: 'test', path: '/new', value: 2 },
   ] as const;
   expect(() => say(room, { type: 'storage.patch', operations })).toThrow();
-  expect(fetched(room, 'bo')).toEqual(first);
+  const next = fetched(room, 'bo');
+  expect(next).toEqual(first);
+  expect(next).not.toBe(first);
   say(room, { type: 'storage.delete' });
   expect(nodesOf(fetched(room, 'bo'))).toEqual([['root', {}]]);
+});
+
+test('[DO8] a large one that has changed shares in each form all that reads as before', () => {
+  const room = roomOf(5_000);
+  const forms = [{ format: 'json', typeKey: '' }, { format: 'plain-lson', typeKey: 'a' }, { format: 'lines' }] as const;
+  const written = (): Pieces[] => [...forms.map((form) => piecesOf(room.storage, form)), fetched(room, 'ann')];
+  const before = written();
+  change(room, 'x');
+  for (const [at, after] of written().entries()) {
+    expect(after.length).toBeGreaterThan(1);
+    expect(after.slice(1)).toEqual(before[at]!.slice(1));
+    for (const [piece, bytes] of after.slice(1).entries()) expect(bytes).toBe(before[at]![piece + 1]);
+    expect(after[0]).not.toEqual(before[at]![0]);
+  }
+});
+
+test('[DO8] two that are written in turns, with what earlier ones left, do not mix', () => {
+  const room = roomOf(5_000);
+  const forms = [{ format: 'json', typeKey: '' }, { format: 'lines' }] as const;
+  for (const form of forms) piecesOf(room.storage, form);
+  change(room, 'x');
+  const writers = forms.map((form) => new TextWriter(room.storage, form));
+  const areDone = [false, false];
+  while (areDone.includes(false)) for (const [at, writer] of writers.entries()) areDone[at] ||= writer.write(100);
+  for (const [at, writer] of writers.entries()) {
+    const text = textIn(writer.keep());
+    expect(text).toBe(textIn(piecesOf({ ...room.storage, texts: null }, forms[at]!)));
+  }
 });
 
 test('[DO7] who asks for all nodes under a key shares them with the next', () => {
@@ -78,6 +108,16 @@ test('[DO7] what nobody asks for any more is let go', () => {
   for (let second = 0; second < 31; second += 1) letTextsGo(room.storage);
   expect(room.storage.texts).toBeNull();
   expect(nodesOf(fetched(room, 'ann'))).toEqual(nodesOf(first));
+});
+
+test('[DO7] a form that nobody asks for is let go, whatever is asked for in another', () => {
+  const room = roomOf(2_500);
+  piecesOf(room.storage, { format: 'lines' });
+  for (let second = 0; second < 31; second += 1) {
+    fetched(room, 'ann');
+    letTextsGo(room.storage);
+  }
+  expect([...room.storage.texts!.written.keys()]).toEqual(['frame']);
 });
 
 test('[DO7] the text of a small one is not kept', () => {
