@@ -1,11 +1,11 @@
 /**
- * Work that is long, in steps: a millisecond of it in each turn of the event loop, of all who have some together, so that nobody else waits for longer; and
+ * Work that is long, in steps: half a millisecond of it in each turn of the event loop, of all who have some together, so that nobody else waits for longer; and
  * half of the time where the turns are long. It takes no rest as `Background` does, because somebody waits for it.
  */
 import type { Clock } from './clock.ts';
 
 /** One step may take longer by itself. */
-const SLICE_MS = 1;
+const SLICE_MS = 0.5;
 
 export class Slices {
   readonly #clock: Pick<Clock, 'soon' | 'monotonicMs'>;
