@@ -1,9 +1,10 @@
 /**
  * A long JSON text that is written again and again while little of it changes. It is written in pieces, and a piece that reads as the one before it is the
- * one before: what the text holds of memory anew is what has changed. Where a piece ends its members decide, not how long it is until there, so that after
+ * one before: what the text holds of memory anew is what has changed. Where a piece ends its members decide, within bounds of length, so that after
  * one that came or went the pieces are soon the same again.
  */
 import { JsonWriter } from './json-writer.ts';
+import { bytesIn } from './pieces.ts';
 import { Utf8Writer } from './utf8-writer.ts';
 
 /** By the member that each begins with, in order; the first has what comes before all members, and no name. */
@@ -17,7 +18,7 @@ const SCRATCH_BYTES_MAX = 2 * PIECE_BYTES_MAX;
 /** One member of so many may be the first of a piece. */
 const MEMBERS_TO_A_FIRST = 128;
 
-export interface PieceWriterOptions {
+interface PieceWriterOptions {
   /** The text as it was written last. */
   readonly before: NamedPieces;
   /** What another writer has left. */
@@ -32,7 +33,6 @@ export class PieceWriter extends JsonWriter {
   readonly #pieces = new Map<string | null, Uint8Array>();
   /** What the piece that is being written begins with. */
   #first: string | null = null;
-  #cutBytes = 0;
 
   constructor({ before, scratch, bytesExpected }: PieceWriterOptions) {
     const out = scratch ?? new Utf8Writer(Math.min(bytesExpected, 2 * PIECE_BYTES_MIN));
@@ -51,7 +51,7 @@ export class PieceWriter extends JsonWriter {
 
   /** So far. */
   get bytes(): number {
-    return this.#cutBytes + this.#scratch.length;
+    return bytesIn([...this.#pieces.values()]) + this.#scratch.length;
   }
 
   /** All that was written; nothing is to be written any more. `scratch` is for the next writer; null when the text lies in it, or it is too long to keep. */
@@ -62,8 +62,7 @@ export class PieceWriter extends JsonWriter {
   }
 
   #cut(): void {
-    this.#cutBytes += this.#scratch.length;
-    this.#pieces.set(this.#first, this.#scratch.cutUnless(this.#before.get(this.#first)));
+    this.#pieces.set(this.#first, this.#scratch.cut(this.#before.get(this.#first)));
   }
 }
 

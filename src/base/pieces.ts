@@ -1,6 +1,8 @@
 /**
  * Bytes that lie in memory in pieces, none of which is ever written to again: texts that are alike in most of their pieces share them.
  */
+import { concat } from './binary.ts';
+
 export type Pieces = readonly Uint8Array[];
 
 /** Of all together, in bytes. */
@@ -20,5 +22,6 @@ export function* noneLonger(pieces: Pieces, bytesMax: number): Generator<Uint8Ar
 
 /** What UTF-8 in pieces says. */
 export function textIn(pieces: Pieces): string {
-  return Buffer.concat(pieces).toString();
+  const { buffer, byteOffset, byteLength } = concat(pieces);
+  return Buffer.from(buffer, byteOffset, byteLength).toString();
 }

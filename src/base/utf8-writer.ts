@@ -39,19 +39,14 @@ export class Utf8Writer {
     if (text.length > SHORT || !this.#writePlain(text)) this.write(JSON.stringify(text));
   }
 
-  /** All that was written, as a copy; what is written next is the first. */
-  cut(): Uint8Array {
-    const bytes = Buffer.allocUnsafeSlow(this.#length);
-    bytes.set(this.#bytes.subarray(0, this.#length));
+  /** All that was written, as a copy, or `before` itself where it reads as that; what is written next is the first. */
+  cut(before: Uint8Array | undefined): Uint8Array {
+    const written = this.#bytes.subarray(0, this.#length);
     this.#length = 0;
+    if (before !== undefined && written.equals(before)) return before;
+    const bytes = Buffer.allocUnsafeSlow(written.length);
+    bytes.set(written);
     return bytes;
-  }
-
-  /** As `cut`, without a copy where what was written reads as `before` does: then it is `before`. */
-  cutUnless(before: Uint8Array | undefined): Uint8Array {
-    if (before === undefined || !this.#bytes.subarray(0, this.#length).equals(before)) return this.cut();
-    this.#length = 0;
-    return before;
   }
 
   /** All that was written; nothing is to be written any more. What is kept of it keeps at most twice as much memory. */

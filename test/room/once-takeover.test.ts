@@ -1,5 +1,4 @@
 /** Requests that are repeated while the journal is slow, fails, or another worker takes the room over. The journal is a list; it commits, or not, when told. */
-
 import { expect, test } from 'vitest';
 import { Background, twentieth } from '../../src/base/background.ts';
 import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';

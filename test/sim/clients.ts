@@ -2,7 +2,6 @@
  * Clients over REST: each reads and edits, one request after the other, through any worker, and sends a request that went unanswered
  * again, with the same id.
  */
-
 import { AppError, type ErrorCode } from '../../src/base/errors.ts';
 import { asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import type { Pieces } from '../../src/base/pieces.ts';

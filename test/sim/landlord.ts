@@ -2,7 +2,6 @@
  * A room that is deleted and made anew, again and again, and somebody who edits and reads it: nothing of a room outlives it. What is sent while
  * it is being deleted may be in the old room, in the new one, or in none.
  */
-
 import { asRoomId } from '../../src/base/ids.ts';
 import { type Pieces, textIn } from '../../src/base/pieces.ts';
 import { deleteRoom, findOrCreateRoom, roomOnEntry } from '../../src/features/rooms/queries.ts';

@@ -1,5 +1,4 @@
 /** The rooms of a simulation as they are in the tables at the start, and how to read what is in them. */
-
 import * as Y from 'yjs';
 import type { Json } from '../../src/base/json.ts';
 import { type Pieces, textIn } from '../../src/base/pieces.ts';

@@ -1,5 +1,4 @@
 /** Op ids of sockets: what a client sends again after a takeover, over snapshot and journal, has no second effect (protocol 6.2, 6.3). */
-
 import { expect, test } from 'vitest';
 import { asSessionId } from '../../../src/base/ids.ts';
 import { type Pieces, textIn } from '../../../src/base/pieces.ts';
