@@ -12,8 +12,8 @@ export interface Start {
   /** TypeScript is run through tsx, JavaScript by this Node; a program runs by itself. Only a script has a message channel. */
   readonly language: 'ts' | 'js' | 'program';
   readonly args?: readonly string[];
-  /** `idle`: whoever else is on its core goes first, from the kernel's next tick at the latest (sched(7), SCHED_IDLE). */
-  readonly priority?: 'idle';
+  /** `idle`: whoever else is on its core goes first, from the kernel's next tick at the latest; `batch`: it interrupts nobody by waking up (sched(7)). */
+  readonly priority?: 'idle' | 'batch';
 }
 
 export interface Started {
@@ -33,7 +33,6 @@ let stopping = false;
 /** False on a machine without `taskset`: then the system places the processes, and the figures scatter more. */
 export const canPin = spawnSync('taskset', ['-c', '0', 'true']).status === 0;
 
-const IDLY = ['chrt', '--idle', '0'];
 const RUNNERS: Readonly<Record<Start['language'], readonly string[]>> = {
   ts: [...NODE, '--import', 'tsx'],
   js: NODE,
@@ -44,7 +43,9 @@ const RUNNERS: Readonly<Record<Start['language'], readonly string[]>> = {
 export function start(script: URL, { core, env, language, args: said = [], priority }: Start): Started {
   if (stopping) throw new Error('interrupted');
   const whole = [...RUNNERS[language], script.pathname, ...said];
-  const [command, ...args] = canPin ? ['taskset', '-c', String(core), ...(priority === 'idle' ? IDLY : []), ...whole] : whole;
+  const [command, ...args] = canPin
+    ? ['taskset', '-c', String(core), ...(priority === undefined ? [] : ['chrt', `--${priority}`, '0']), ...whole]
+    : whole;
   const { PATH = '', HOME = '' } = process.env; // nothing else: settings of the shell must not leak into a server
   const stdio: StdioOptions = ['ignore', 'pipe', 'pipe', ...(language === 'program' ? [] : ['ipc' as const])];
   const child = spawn(command!, args, { env: { PATH, HOME, ...env }, stdio });

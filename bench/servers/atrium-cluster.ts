@@ -23,9 +23,9 @@ export function atriumFourWith(settings: Settings): Server {
   return { name: 'atrium-four', start: () => startBesideStores((stores) => startFour({ ...stores, ...settings })), ...doors };
 }
 
-/** Stores first; they end when the server has. */
+/** Stores first; they end when the server has. On the worker's core they interrupt it as little as the embedded Postgres does (PG17). */
 async function startBesideStores(startServer: (stores: Settings) => Promise<Running>): Promise<Running> {
-  const stores = start(STORES, { core: CORES.server, language: 'ts' });
+  const stores = start(STORES, { core: CORES.server, language: 'ts', priority: 'batch' });
   try {
     const running = await startServer(await settingsFrom(stores));
     return { ...running, storesPid: stores.pid, stop: () => running.stop().finally(() => stop(stores)) };

@@ -66,6 +66,7 @@ if [ ! -e "$home/data" ]; then          # made aside and renamed: half a databas
   mv "$home/data.new" "$home/data" && sync "$home" || exit
 fi
 
+chrt -b -p 0 $$ >/dev/null 2>&1           # where there is one: what wakes up does not interrupt Atrium on the same core (sched(7), SCHED_BATCH)
 "$bin/postgres" -D "$home/data" "$@" </dev/null 3<&- 8>&- &
 postgres=$!
 { read -r _ <&3; exec 8>&-; kill -INT "$postgres"; } &

@@ -1,8 +1,10 @@
 /**
  * V8 collects garbage and compiles beside the code that runs, on threads of its own. Where the process has one core these only take it away from what
  * people wait for, 4 to 60 ms at a time: there, garbage is marked and moved by the code's own thread in small steps, and the others run when it has
- * nothing to do. Measured in bench/FLOORS.md.
+ * nothing to do: they have a lower priority, and where the system has `chrt` (util-linux) waking up does not let them interrupt it (sched(7)). Measured
+ * in bench/FLOORS.md.
  */
+import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { availableParallelism, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
@@ -22,7 +24,11 @@ const NICE = 10;
 export function spareTheOnlyCore(): void {
   if (availableParallelism() > 1) return;
   for (const flag of FLAGS) setFlagsFromString(flag);
-  for (const thread of threads().slice(1, 1 + V8_THREADS)) setPriority(thread, NICE);
+  const helpers = threads().slice(1, 1 + V8_THREADS);
+  for (const thread of helpers) setPriority(thread, NICE);
+  spawnSync('/bin/sh', ['-c', 'for thread; do chrt -b -p 0 "$thread"; done', 'chrt', ...helpers.map(String)], {
+    stdio: 'ignore',
+  }); // SCHED_BATCH
 }
 
 /** In the order in which they were started; none where the system does not say. */

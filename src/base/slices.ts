@@ -1,6 +1,6 @@
 /**
- * Work that is long, in steps: half a millisecond of it in each turn of the event loop, of all who have some together, so that nobody else waits for longer; and
- * half of the time where the turns are long. It takes no rest as `Background` does, because somebody waits for it.
+ * Work that is long, in steps: half a millisecond of it in each turn of the event loop, of all who have some together, after all that came with the turn was
+ * heard; and half of the time where turns are long one after another. It takes no rest as `Background` does, because somebody waits for it.
  */
 import type { Clock } from './clock.ts';
 
@@ -11,33 +11,32 @@ export class Slices {
   readonly #clock: Pick<Clock, 'soon' | 'monotonicMs'>;
   /** Oldest first. */
   readonly #waiting: (() => void)[] = [];
-  /** Of this turn; null before its first step. */
-  #endsAtMs: number | null = null;
-  /** When the last turn left some waiting. */
+  /** When the last slice left some waiting. */
   #leftAtMs = Number.POSITIVE_INFINITY;
+  /** From that slice to the one before it. A turn that is long alone, as for a collection of garbage, is not made longer. */
+  #gapMs = 0;
 
   constructor(clock: Pick<Clock, 'soon' | 'monotonicMs'>) {
     this.#clock = clock;
   }
 
-  /** Runs `step` at once where this turn has time for it, else behind those that wait. It must not throw. Whoever brings it brings one at a time. */
+  /** Runs `step` behind those that wait, at the end of this turn at the earliest. It must not throw. Whoever brings it brings one at a time. */
   next(step: () => void): void {
-    if (this.#waiting.length === 0 && this.#hasTime()) step();
-    else this.#waiting.push(step);
-  }
-
-  #hasTime(): boolean {
-    const nowMs = this.#clock.monotonicMs();
-    if (this.#endsAtMs === null) {
-      this.#endsAtMs = nowMs + Math.max(SLICE_MS, nowMs - this.#leftAtMs);
-      this.#clock.soon(() => this.#turn());
-    }
-    return nowMs < this.#endsAtMs;
+    this.#waiting.push(step);
+    if (this.#waiting.length === 1) this.#clock.soon(() => this.#turn());
   }
 
   #turn(): void {
-    this.#endsAtMs = null;
-    while (this.#waiting.length > 0 && this.#hasTime()) this.#waiting.shift()!();
-    this.#leftAtMs = this.#waiting.length > 0 ? this.#clock.monotonicMs() : Number.POSITIVE_INFINITY;
+    let nowMs = this.#clock.monotonicMs();
+    const gapMs = nowMs - this.#leftAtMs;
+    const endsAtMs = nowMs + Math.max(SLICE_MS, Math.min(gapMs, this.#gapMs));
+    this.#gapMs = gapMs;
+    do {
+      this.#waiting[0]!(); // it stays until it is done: whoever brings another finds that there is a turn
+      this.#waiting.shift();
+      nowMs = this.#clock.monotonicMs();
+    } while (this.#waiting.length > 0 && nowMs < endsAtMs);
+    this.#leftAtMs = this.#waiting.length > 0 ? nowMs : Number.POSITIVE_INFINITY;
+    if (this.#waiting.length > 0) this.#clock.soon(() => this.#turn());
   }
 }

@@ -5,6 +5,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { SessionId } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
+import { Slices } from '../base/slices.ts';
 import { lengthOf } from '../kernel/transport/frame.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import type { Hearer, Recipient } from './recipient.ts';
@@ -15,8 +16,10 @@ interface Delivery {
   /** The sessions that they carried when it came. */
   readonly ids: readonly SessionId[];
   readonly cameAtMs: number;
-  /** So many hear it from one look at the clock to the next. */
+  /** So many hear it in one step of a slice. */
   readonly step: number;
+  /** Some of them were owed something when it came: it waits until all before it is through. */
+  isBehind: boolean;
   /** Place of the one that is next. */
   next: number;
 }
@@ -29,10 +32,8 @@ interface DeliveriesDeps {
 /** So many hear it in one turn, and so many bytes leave with it: about half a millisecond. */
 const AT_ONCE_MAX = 64;
 const BYTES_AT_ONCE_MAX = 512 * 1024;
-/** What a delivery to more has of the turn in which it comes, and all that wait have of each turn after it. */
-const SLICE_MS = 0.5;
-const BETWEEN_LOOKS = 16;
-const BYTES_BETWEEN_LOOKS = 128 * 1024;
+const STEP_MAX = 16;
+const STEP_BYTES_MAX = 128 * 1024;
 /** What came so long ago leaves in this turn, however long that takes: a worker that cannot keep up is to read less, and not to gather more. */
 const LATE_MS = 100;
 /** One more, and all leave at once. */
@@ -40,12 +41,13 @@ const LEAVING_MAX = 1_000;
 
 export class Deliveries {
   readonly #deps: DeliveriesDeps;
+  readonly #slices: Slices;
   /** Oldest first. */
   readonly #leaving = new Set<Delivery>();
-  #leavesSoon = false;
 
   constructor(deps: DeliveriesDeps) {
     this.#deps = deps;
+    this.#slices = new Slices(deps.clock);
   }
 
   /** To those of them whose hearer is known. Returns who hears it last, or null when all have heard. */
@@ -69,44 +71,34 @@ export class Deliveries {
   }
 
   #begin(to: readonly Recipient[], frames: readonly OutFrame[]): Hearer | null {
-    const isOwed = this.#isOwed(to);
+    const isBehind = this.#isOwed(to);
     const here = to.filter(({ hearer }) => hearer !== null);
     if (here.length === 0) return null;
     const hearers = here.map(({ hearer }) => hearer!);
     for (const hearer of hearers) hearer.owed += 1;
     const ids = here.map(({ id }) => id);
-    const step = Math.min(BETWEEN_LOOKS, Math.ceil(BYTES_BETWEEN_LOOKS / lengthOfAll(frames)));
-    const delivery: Delivery = { frames, hearers, ids, cameAtMs: this.#deps.clock.monotonicMs(), step, next: 0 };
+    const step = Math.min(STEP_MAX, Math.ceil(STEP_BYTES_MAX / lengthOfAll(frames)));
+    const delivery: Delivery = { frames, hearers, ids, cameAtMs: this.#deps.clock.monotonicMs(), step, isBehind, next: 0 };
     this.#leaving.add(delivery);
     if (this.#leaving.size > LEAVING_MAX) this.finish();
-    else if (isOwed) this.#sliceSoon();
-    else this.#slice(() => (this.#leaving.has(delivery) ? delivery : undefined)); // before those that are longer on their way: it may be through in that time
+    else if (!isBehind) this.#goOnSoon(delivery);
     return this.#leaving.has(delivery) ? hearers.at(-1)! : null;
   }
 
-  #sliceSoon(): void {
-    if (this.#leavesSoon) return;
-    this.#leavesSoon = true;
-    this.#deps.clock.soon(() => {
-      this.#leavesSoon = false;
-      this.#slice(() => this.#first());
-    });
+  #goOnSoon(delivery: Delivery): void {
+    this.#slices.next(() => this.#goOn(delivery));
   }
 
   /** Never throws. What a send brings about may deliver, or finish, in the middle of it. */
-  #slice(next: () => Delivery | undefined): void {
+  #goOn(delivery: Delivery): void {
+    if (!this.#leaving.has(delivery)) return;
     const { clock, log } = this.#deps;
-    const startedMs = clock.monotonicMs();
-    const mayGoOn = ({ cameAtMs }: Delivery): boolean => {
-      const nowMs = clock.monotonicMs();
-      return nowMs - startedMs < SLICE_MS || nowMs - cameAtMs >= LATE_MS;
-    };
     try {
-      for (let one = next(); one !== undefined && mayGoOn(one); one = next()) this.#sendSome(one, one.step);
+      this.#sendSome(delivery, clock.monotonicMs() - delivery.cameAtMs < LATE_MS ? delivery.step : delivery.hearers.length);
     } catch (error) {
       log.error({ err: error }, 'delivery failed'); // for one of them
     }
-    if (this.#leaving.size > 0) this.#sliceSoon();
+    if (this.#leaving.has(delivery)) this.#goOnSoon(delivery);
   }
 
   /** To so many at most. */
@@ -118,9 +110,18 @@ export class Deliveries {
       const hearer = hearers[place]!;
       delivery.next += 1;
       hearer.owed -= 1;
-      if (delivery.next === hearers.length) this.#leaving.delete(delivery);
+      if (delivery.next === hearers.length) this.#through(delivery);
       if (hearer.carries(ids[place]!)) hearer.send(frames);
     }
+  }
+
+  /** Whoever waited for it alone is the first now. */
+  #through(delivery: Delivery): void {
+    this.#leaving.delete(delivery);
+    const first = this.#first();
+    if (!first?.isBehind) return;
+    first.isBehind = false;
+    this.#goOnSoon(first);
   }
 }
 

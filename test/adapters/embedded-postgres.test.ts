@@ -211,6 +211,25 @@ describe('life', () => {
   });
 });
 
+const SCHED_BATCH = 3;
+
+/** The scheduling policy of a process, by sched(7) (proc_pid_stat(5), field 41; the second holds a name in parentheses). */
+function policyOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[41 - 3]);
+}
+
+test('[PG17] none of its processes interrupts Atrium by waking up', async () => {
+  const dataDir = await aFilledDirectory();
+  const postgres = await start(dataDir);
+  const backend = await ask(postgres.url, (db) =>
+    db.query(sql<{ pid: number }>`select pg_backend_pid() as pid`).then(([row]) => policyOf(row!.pid)),
+  );
+  expect([backend, policyOf(processesOf(dataDir).postmasters[0]!)]).toEqual([SCHED_BATCH, SCHED_BATCH]);
+  expect(policyOf(process.pid)).not.toBe(SCHED_BATCH);
+  await postgres.stop();
+});
+
 test('[PG11] a DATA_DIR whose database has gone elsewhere is refused, never filled anew', async () => {
   const dataDir = await aDirectory();
   symlinkSync(join(dataDir, 'nowhere'), join(dataDir, 'postgres'));

@@ -24,6 +24,22 @@ async function timesMarkedBeside({ cores, before }: { cores: string; before: str
   return times;
 }
 
+/** How many of a process on these cores are batch threads (SCHED_BATCH of sched(7): the 41st field of proc_pid_stat(5)). */
+async function batchThreadsOn(cores: string): Promise<number> {
+  const program = `
+    const { readdirSync, readFileSync } = await import('node:fs');
+    const { spareTheOnlyCore } = await import('${BUILT}');
+    spareTheOnlyCore();
+    const stats = readdirSync('/proc/self/task').map((thread) => readFileSync('/proc/self/task/' + thread + '/stat', 'utf8'));
+    console.log(stats.filter((stat) => stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38] === '3').length);`;
+  const { stdout } = await run('taskset', ['-c', cores, process.execPath, '--input-type=module', '-e', program]);
+  return Number(stdout);
+}
+
+test("[OV6] on the only core V8's five helpers do not interrupt the work; where there are more, nothing changes", async () => {
+  expect([await batchThreadsOn('0'), await batchThreadsOn('0,1')]).toEqual([5, 0]);
+});
+
 test('[OV6] on the only core garbage is not marked beside the work; where there are more, nothing changes', async () => {
   const spared = await timesMarkedBeside({ cores: '0', before: 'spareTheOnlyCore();' });
   expect(spared).toBeLessThan(await timesMarkedBeside({ cores: '0', before: '' }));

@@ -22,27 +22,41 @@ function aLoop() {
   return { bring, turn, taken };
 }
 
-test('[TR48] what is long has half a millisecond of a turn, and the next step in the next; those who have some take turns', () => {
+test('[TR48] what is long has half a millisecond at the end of each turn; those who have some take turns', () => {
   const { bring, turn, taken } = aLoop();
   bring('a', { tookMs: 0.25, steps: 4 });
   bring('b', { tookMs: 0.25, steps: 3 });
-  expect(taken()).toBe('aa');
+  expect(taken()).toBe('');
   expect(turn()).toBe('ab');
   expect(turn()).toBe('ab');
-  expect(turn()).toBe('b');
+  expect(turn()).toBe('ab');
+  expect(turn()).toBe('a');
   expect(turn()).toBe('');
   bring('c', { tookMs: 5 });
   bring('d', { tookMs: 5 });
-  expect(taken()).toBe('c');
+  expect(turn()).toBe('c');
   expect(turn()).toBe('d');
 });
 
-test('[TR48] where turns are long it has half of the time', () => {
-  const { bring, turn, taken } = aLoop();
-  bring('a', { tookMs: 1, steps: 30 });
-  expect(taken()).toBe('a');
-  turn({ othersMs: 10 });
+test('[TR48] where turns are long it has half of the time; one that is long alone is not made longer', () => {
+  const { bring, turn } = aLoop();
+  bring('a', { tookMs: 1, steps: 50 });
+  expect(turn()).toBe('a');
+  expect(turn({ othersMs: 10 })).toBe('a');
+  expect(turn()).toBe('a');
+  expect(turn({ othersMs: 10 })).toBe('a');
   expect(turn({ othersMs: 10 })).toBe('a'.repeat(10));
   expect(turn({ othersMs: 4 })).toBe('aaaa');
   expect(turn()).toBe('a');
+});
+
+test('[TR48] after a rest nothing of the turns before it is left', () => {
+  const { bring, turn } = aLoop();
+  bring('a', { tookMs: 1, steps: 3 });
+  turn();
+  turn({ othersMs: 10 });
+  expect(turn({ othersMs: 10 })).toBe('a');
+  bring('b', { tookMs: 1, steps: 9 });
+  expect(turn({ othersMs: 10 })).toBe('b');
+  expect(turn({ othersMs: 10 })).toBe('b');
 });

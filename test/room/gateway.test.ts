@@ -157,6 +157,7 @@ test('[FO17] what many are owed is sent before one of them is closed, lost, or s
   const all = ids.map(recipientOf);
   const late = [{ data: 'late', droppable: false }];
   expect(gateway.deliver(all, late)).toBe(all[69]!.hearer);
+  clock.turn();
   gateway.closeSessions([ids[0]!, asSessionId('other-1')], new AppError('ROOM_NOT_FOUND')); // has heard, or is not here
   expect(sent).toEqual([]);
   gateway.closeSessions([ids[1]!, ids[69]!], new AppError('ROOM_NOT_FOUND'));
