@@ -1,11 +1,11 @@
 /**
- * Work that is long, in steps: half a millisecond of it in each turn of the event loop, of all who have some together, after all that came with the turn was
+ * Work that is long, in steps: a quarter of a millisecond of it in each turn of the event loop, of all who have some together, after all that came with the turn was
  * heard; and half of the time where turns are long one after another. It takes no rest as `Background` does, because somebody waits for it.
  */
 import type { Clock } from './clock.ts';
 
 /** One step may take longer by itself. */
-const SLICE_MS = 0.5;
+const SLICE_MS = 0.25;
 
 export class Slices {
   readonly #clock: Pick<Clock, 'soon' | 'monotonicMs'>;

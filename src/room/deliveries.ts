@@ -32,8 +32,8 @@ interface DeliveriesDeps {
 /** So many hear it in one turn, and so many bytes leave with it: about half a millisecond. */
 const AT_ONCE_MAX = 64;
 const BYTES_AT_ONCE_MAX = 512 * 1024;
-const STEP_MAX = 16;
-const STEP_BYTES_MAX = 128 * 1024;
+const STEP_MAX = 8;
+const STEP_BYTES_MAX = 64 * 1024;
 /** What came so long ago leaves in this turn, however long that takes: a worker that cannot keep up is to read less, and not to gather more. */
 const LATE_MS = 100;
 /** One more, and all leave at once. */

@@ -22,10 +22,10 @@ function aLoop() {
   return { bring, turn, taken };
 }
 
-test('[TR48] what is long has half a millisecond at the end of each turn; those who have some take turns', () => {
+test('[TR48] what is long has a quarter of a millisecond at the end of each turn; those who have some take turns', () => {
   const { bring, turn, taken } = aLoop();
-  bring('a', { tookMs: 0.25, steps: 4 });
-  bring('b', { tookMs: 0.25, steps: 3 });
+  bring('a', { tookMs: 0.125, steps: 4 });
+  bring('b', { tookMs: 0.125, steps: 3 });
   expect(taken()).toBe('');
   expect(turn()).toBe('ab');
   expect(turn()).toBe('ab');
