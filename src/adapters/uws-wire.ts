@@ -15,6 +15,9 @@ import { WIRE } from './server-wire.ts';
 /** So short that little is copied of the one at which the system takes no more, and that one takes some tenths of a millisecond. A longer frame is long. */
 const FRAGMENT_BYTES = 128 * 1024;
 
+/** So much may wait behind a long frame until its turns come. With more it leaves now, as far as the system takes it: that it has turns makes no slow reader. */
+const BEHIND_BYTES_MAX = 512 * 1024;
+
 class Ping {
   readonly data: string;
 
@@ -50,6 +53,8 @@ export class UwsWire<Seat> implements Wire {
   #mayWait = false;
   /** The long frame that is leaving, and what was sent after it. */
   #leaving: (Fragments & { readonly behind: (Frame | Ping)[]; behindBytes: number }) | null = null;
+  /** The next fragment has its turn. */
+  #hasTurn = false;
   #ending: { readonly code: number; readonly reason: string; readonly cancel: () => void } | null = null;
 
   constructor(ws: WebSocket<Seat>, options: UwsWireOptions<Seat>) {
@@ -94,7 +99,7 @@ export class UwsWire<Seat> implements Wire {
   }
 
   drained(): void {
-    if (this.#leaving !== null) sendSlices.next(() => this.#goOn());
+    this.#goOnInTurn();
     if (this.#ending !== null && this.#waitingBytes() === 0) this.#ws?.end(this.#ending.code, this.#ending.reason);
   }
 
@@ -119,30 +124,38 @@ export class UwsWire<Seat> implements Wire {
     if (this.#leaving !== null) {
       this.#leaving.behind.push(frame);
       this.#leaving.behindBytes += typeof frame === 'string' ? Buffer.byteLength(frame) : lengthOf(frame);
+      while (this.#leaving !== null && this.#leaving.behindBytes > BEHIND_BYTES_MAX && this.#sendNext());
     } else if (isLong(frame)) {
       const [pieces, isBinary] = isUtf8(frame) ? [frame.utf8, false] : [[frame], true];
       const fragments = [...noneLonger(pieces, FRAGMENT_BYTES)];
       this.#leaving = { fragments, isBinary, sent: 0, leftBytes: lengthOf(frame), behind: [], behindBytes: 0 };
-      sendSlices.next(() => this.#goOn());
+      this.#goOnInTurn();
     }
     return true;
   }
 
-  /** One fragment; the next when the system has taken it. A send may lose the socket. */
-  #goOn(): void {
+  #goOnInTurn(): void {
+    if (this.#leaving === null || this.#hasTurn) return;
+    this.#hasTurn = true;
+    sendSlices.next(() => {
+      this.#hasTurn = false;
+      if (this.#sendNext()) this.#goOnInTurn();
+    });
+  }
+
+  /** One fragment, if the system has taken the one before, and behind the last what came after it. Returns whether one was sent. A send may lose the socket. */
+  #sendNext(): boolean {
     const leaving = this.#leaving;
-    if (this.#ws === null || leaving === null || this.#ws.getBufferedAmount() > 0) return;
+    if (this.#ws === null || leaving === null || this.#ws.getBufferedAmount() > 0) return false;
     this.#sendFragment(this.#ws, leaving);
-    if (leaving.leftBytes > 0) {
-      if (this.#ws?.getBufferedAmount() === 0) sendSlices.next(() => this.#goOn());
-      return;
-    }
+    if (leaving.leftBytes > 0) return true;
     this.#leaving = null;
     for (const frame of leaving.behind) {
       if (frame instanceof Ping) this.ping(frame.data);
       else this.send(frame);
     }
     if (this.#ws !== null && this.#waitingBytes() === 0) this.#options.drain(this.#ws);
+    return true;
   }
 
   #sendFragment(ws: WebSocket<Seat>, leaving: Fragments): void {
