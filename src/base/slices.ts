@@ -20,7 +20,7 @@ export class Slices {
     this.#clock = clock;
   }
 
-  /** Runs `step` behind those that wait, at the end of this turn at the earliest. It must not throw. Whoever brings it brings one at a time. */
+  /** Runs `step` behind those that wait, at the end of this turn at the earliest. It must not throw; if it does, the next has its turn all the same. Whoever brings it brings one at a time. */
   next(step: () => void): void {
     this.#waiting.push(step);
     if (this.#waiting.length === 1) this.#clock.soon(() => this.#turn());
@@ -31,12 +31,23 @@ export class Slices {
     const gapMs = nowMs - this.#leftAtMs;
     const endsAtMs = nowMs + Math.max(SLICE_MS, Math.min(gapMs, this.#gapMs));
     this.#gapMs = gapMs;
-    do {
-      this.#waiting[0]!(); // it stays until it is done: whoever brings another finds that there is a turn
+    try {
+      do {
+        this.#runFirst();
+        nowMs = this.#clock.monotonicMs();
+      } while (this.#waiting.length > 0 && nowMs < endsAtMs);
+    } finally {
+      this.#leftAtMs = this.#waiting.length > 0 ? nowMs : Number.POSITIVE_INFINITY;
+      if (this.#waiting.length > 0) this.#clock.soon(() => this.#turn());
+    }
+  }
+
+  /** It stays until it is done: whoever brings another meanwhile finds that there is a turn. */
+  #runFirst(): void {
+    try {
+      this.#waiting[0]!();
+    } finally {
       this.#waiting.shift();
-      nowMs = this.#clock.monotonicMs();
-    } while (this.#waiting.length > 0 && nowMs < endsAtMs);
-    this.#leftAtMs = this.#waiting.length > 0 ? nowMs : Number.POSITIVE_INFINITY;
-    if (this.#waiting.length > 0) this.#clock.soon(() => this.#turn());
+    }
   }
 }

@@ -19,7 +19,11 @@ function aLoop() {
     return taken();
   };
   const taken = (): string => done.splice(0).join('');
-  return { bring, turn, taken };
+  const fail = (): void =>
+    slices.next(() => {
+      throw new Error('broken');
+    });
+  return { bring, fail, turn, taken };
 }
 
 test('[TR48] what is long has a quarter of a millisecond at the end of each turn; those who have some take turns', () => {
@@ -59,4 +63,15 @@ test('[TR48] after a rest nothing of the turns before it is left', () => {
   bring('b', { tookMs: 1, steps: 9 });
   expect(turn({ othersMs: 10 })).toBe('b');
   expect(turn({ othersMs: 10 })).toBe('b');
+});
+
+test('[TR48] a step that throws costs those behind it nothing', () => {
+  const { bring, fail, turn } = aLoop();
+  bring('a', { tookMs: 0 });
+  fail();
+  bring('b', { tookMs: 0 });
+  expect(() => turn()).toThrow('broken');
+  expect(turn()).toBe('ab');
+  bring('c', { tookMs: 0 });
+  expect(turn()).toBe('c');
 });
