@@ -11,6 +11,10 @@ export const RUN = {
   loadBusyMax: 0.9,
   /** More than this many cores used by processes that are not ours: the run says less. */
   othersBusyMax: 0.2,
+  /** Cores that the hypervisor gave to other guests: a run with more in its window is taken anew. A hundredth is there at quiet hours, a third or two at others. */
+  stolenMax: 0.02,
+  /** So often at most. */
+  retakenMax: 4,
 } as const;
 
 /**

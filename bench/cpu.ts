@@ -13,8 +13,10 @@ export interface CpuTimes {
   readonly helpers: number;
   /** This process, and those below it. */
   readonly load: number;
-  /** All cores, idle time left out; time that the hypervisor gave to others counts as busy. */
+  /** All cores, idle time left out; time that was stolen counts as busy. */
   readonly machine: number;
+  /** Of that, what the hypervisor gave to other guests while something here wanted to run. */
+  readonly stolen: number;
 }
 
 type Processes = Pick<Address, 'pid' | 'storesPid' | 'children'>;
@@ -42,7 +44,7 @@ function readOnce({ pid, storesPid, children }: Processes): CpuTimes {
     server: secondsOf(pid) + (children === 'workers' ? below : 0),
     helpers: beside + (children === 'workers' ? 0 : below),
     load: descendantsOf(process.pid).reduce((sum, each) => sum + spentBy(each), (own.user + own.system) / 1e6),
-    machine: machineSeconds(),
+    ...machineSeconds(),
   };
 }
 
@@ -73,11 +75,14 @@ function descendantsOf(pid: number): number[] {
   return children.flatMap((child) => [child, ...descendantsOf(child)]);
 }
 
-function machineSeconds(): number {
+function machineSeconds(): Pick<CpuTimes, 'machine' | 'stolen'> {
   const [user, nice, system, , , irq, softirq, steal] = readFileSync('/proc/stat', 'utf8')
     .split('\n', 1)[0]!
     .split(/\s+/)
     .slice(1)
     .map(Number);
-  return (user! + nice! + system! + irq! + softirq! + steal!) / TICKS_PER_SECOND;
+  return {
+    machine: (user! + nice! + system! + irq! + softirq! + steal!) / TICKS_PER_SECOND,
+    stolen: steal! / TICKS_PER_SECOND,
+  };
 }

@@ -27,6 +27,8 @@ export const METRICS = {
   loadBusy: { title: 'load busy', digits: 2, compared: false },
   /** Cores used by processes that are neither server nor load, and by other guests of the machine. */
   othersBusy: { title: 'others busy', digits: 2, compared: false },
+  /** Of these, cores that other guests of the machine had while something here wanted to run. */
+  stolen: { title: 'stolen', digits: 3, compared: false },
 } as const;
 
 export type Metric = keyof typeof METRICS;

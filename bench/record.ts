@@ -9,6 +9,8 @@ export interface Run extends Outcome {
   readonly round: number;
   readonly variant: string;
   readonly server: string;
+  /** How many were thrown away for it, because too much was stolen in their windows. Absent: older than that rule. */
+  readonly retaken?: number;
 }
 
 export interface Circumstances {

@@ -47,6 +47,7 @@ function section(theCase: Case, { circumstances, rounds, seconds, runs }: CaseRe
     ...variants.flatMap((variant) => tableOf(theCase, variant, runs)),
     ...verdictsOf(theCase, runs),
     ...problemsIn(runs),
+    ...retakenIn(runs),
     '',
   ].join('\n');
 }
@@ -119,6 +120,16 @@ function problemsIn(runs: readonly Run[]): string[] {
   return runs.flatMap(({ problems, variant, server, round }) =>
     problems.map((problem) => `- **not to be trusted**: ${variant}, ${server}, round ${round}: ${problem}`),
   );
+}
+
+/** Said only where it happened: how many windows others disturbed. */
+function retakenIn(runs: readonly Run[]): string[] {
+  const retaken = runs.reduce((sum, run) => sum + (run.retaken ?? 0), 0);
+  if (retaken === 0) return [];
+  const still = runs.filter(({ values }) => (values.stolen ?? 0) > RUN.stolenMax).length;
+  return [
+    `_${retaken} runs were taken anew, because the hypervisor gave more than ${RUN.stolenMax} cores to other guests in their windows; of the ${runs.length} kept ${still} had more than that, too._`,
+  ];
 }
 
 function isOver(runs: readonly Run[], metric: Metric, limit: number): boolean {

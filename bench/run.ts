@@ -15,6 +15,7 @@ import type { Report } from './load/process.ts';
 import { METRICS } from './metrics.ts';
 import { writePage } from './page/write.ts';
 import { isStopping, start, stop, stopAll } from './processes.ts';
+import { inQuiet } from './quiet.ts';
 import { circumstances, entriesOf, keep, type Run } from './record.ts';
 import { resultsPage } from './report.ts';
 import { addressOf, type Server } from './servers/server.ts';
@@ -113,9 +114,10 @@ async function runCase(
       const servers = serversOf(theCase, variant).filter(({ name }) => only.length === 0 || only.includes(name));
       for (const server of rotated(servers, round)) {
         const turn = { theCase, variant, server, seconds };
-        const outcome = theCase.peers.includes(server) ? await peersRun(turn) : await runOnce(turn);
-        runs.push({ round, variant: variant.name, server: server.name, ...outcome });
-        console.log(`${theCase.name} ${round}/${rounds}  ${variant.name}  ${server.name}  ${inShort(theCase, outcome)}`);
+        const { outcome, retaken } = await inQuiet(() => (theCase.peers.includes(server) ? peersRun(turn) : runOnce(turn)));
+        runs.push({ round, variant: variant.name, server: server.name, retaken, ...outcome });
+        const again = retaken === 0 ? '' : `  (taken anew: ${retaken})`;
+        console.log(`${theCase.name} ${round}/${rounds}  ${variant.name}  ${server.name}  ${inShort(theCase, outcome)}${again}`);
       }
     }
   }

@@ -19,7 +19,7 @@ import { yWebsocket } from '../servers/y-websocket.ts';
 import { metricOf } from './own-metrics.ts';
 import { type TypedDocument, typedDocument } from './typed-document.ts';
 import { bringDocument, join, wholenessOf } from './visit.ts';
-import { measureWhile, type Window } from './window.ts';
+import { measureWhile, sharesIn, type Window } from './window.ts';
 
 const MB = (JOIN.documentBytes / 1e6).toFixed(1);
 const WARM = `${MB} MB, somebody is there`;
@@ -125,7 +125,8 @@ async function untilAsleep(address: Address): Promise<void> {
   }
 }
 
-function joinsOutcome(visits: readonly Visit[], { seconds, cpu: spent }: Window): Outcome {
+function joinsOutcome(visits: readonly Visit[], window: Window): Outcome {
+  const { seconds, cpu: spent } = window;
   const whole = visits.filter(({ isWhole }) => isWhole);
   if (whole.length === 0) throw new Error('nobody got the document whole');
   const sorted = Float64Array.from(whole.map(({ ms }) => ms)).sort();
@@ -135,8 +136,7 @@ function joinsOutcome(visits: readonly Visit[], { seconds, cpu: spent }: Window)
     cpuMsEach: (spent.server / visits.length) * 1_000,
     perSecond: visits.length / seconds,
     completeness: whole.length / visits.length,
-    loadBusy: spent.load / seconds,
-    othersBusy: Math.max(0, spent.machine - spent.server - spent.helpers - spent.load) / seconds,
+    ...sharesIn(window),
   };
   const missing = visits.length - whole.length;
   return {

@@ -36,6 +36,7 @@ export async function measureWhile({ address }: Trial, work: () => Promise<unkno
       helpers: after.helpers - before.helpers,
       load: after.load - before.load,
       machine: after.machine - before.machine,
+      stolen: after.stolen - before.stolen,
     },
   };
 }
@@ -44,6 +45,15 @@ export async function measureWhile({ address }: Trial, work: () => Promise<unkno
 export async function settled(book: { readonly delivered: number; readonly expected: number }): Promise<void> {
   const deadlineMs = performance.now() + ARRIVAL_MS_MAX;
   while (book.delivered < book.expected && performance.now() < deadlineMs) await sleep(10);
+}
+
+/** Who had how much of a core while it was open. */
+export function sharesIn({ seconds, cpu }: Window): Record<'loadBusy' | 'othersBusy' | 'stolen', number> {
+  return {
+    loadBusy: cpu.load / seconds,
+    othersBusy: Math.max(0, cpu.machine - cpu.server - cpu.helpers - cpu.load) / seconds,
+    stolen: cpu.stolen / seconds,
+  };
 }
 
 export interface Counted {
@@ -66,8 +76,7 @@ export function outcomeOf({ window: { seconds, cpu }, count, latenciesMs, comple
     p99Ms: percentile(sorted, 0.99),
     perSecond: count / seconds,
     completeness,
-    loadBusy: cpu.load / seconds,
-    othersBusy: Math.max(0, cpu.machine - cpu.server - cpu.helpers - cpu.load) / seconds,
+    ...sharesIn({ seconds, cpu }),
   };
   return { values, problems: completeness < 1 ? [...problems, `only ${count} of what was expected came`] : problems };
 }
