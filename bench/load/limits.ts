@@ -51,6 +51,7 @@ export const limits: Case = {
     TROUBLES.map((trouble) => ({ ...trouble, notFor: LARGE_BODIES.has(trouble.name) ? [] : [rawUws.name] })),
   ),
   seconds: NEIGHBOURS.seconds,
+  warmupSeconds: NEIGHBOURS.warmupSeconds,
   metrics: ['p50Ms', 'p99Ms', 'refusedPerSecond', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: TROUBLES.flatMap(({ name }): Target[] => [
     { variant: name, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } },

@@ -44,6 +44,7 @@ export const neighbours: Case = {
     { name: ONE_SLOW, load: (trial) => largeEvents(trial, 'one does not read') },
   ],
   seconds: NEIGHBOURS.seconds,
+  warmupSeconds: NEIGHBOURS.warmupSeconds,
   metrics: ['p50Ms', 'p99Ms', 'grownMb', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
   targets: [
     { variant: BESIDE, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } },

@@ -30,6 +30,11 @@ export interface PostgresSql extends Sql {
 const IDLE_IN_TRANSACTION_MS_MAX = 5_000;
 /** How much longer than the server the client waits before it takes the server for dead. */
 const ANSWER_GRACE_MS = 1_000;
+/**
+ * Connections outlive a lull: Postgres takes 1.5 to 2 ms of a core to end one and more to begin one, a dozen of them in a row, and the worker may share that
+ * core (bench/FLOORS.md, "neighbours").
+ */
+const IDLE_MS_MAX = 600_000;
 
 /** Connects lazily: a database that is away shows at the first statement. */
 export function openPostgres({
@@ -54,6 +59,7 @@ export function openPostgres({
     max: poolMax,
     connectionTimeoutMillis: connectMsMax,
     query_timeout: statementMsMax + ANSWER_GRACE_MS,
+    idleTimeoutMillis: IDLE_MS_MAX,
     keepAlive: true,
     keepAliveInitialDelayMillis: 5_000,
     application_name: 'atrium',

@@ -6,7 +6,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import type { Log } from '../../base/observe.ts';
-import { type Query, type Sql, sql } from './sql.ts';
+import { named, type Query, type Sql, sql } from './sql.ts';
 
 export interface TimelineWatchDeps {
   readonly db: Sql;
@@ -64,6 +64,7 @@ export class TimelineWatch {
 
 /** The first eight hexadecimal digits in the name of a file of the log are its timeline; a standby writes none. */
 function timelineQuery(): Query<{ timeline: string | null }> {
-  return sql<{ timeline: string | null }>`
+  const query = sql<{ timeline: string | null }>`
     select case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`;
+  return named('timeline', query);
 }

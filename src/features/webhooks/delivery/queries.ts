@@ -44,8 +44,9 @@ export interface Wanted {
 
 /** What some webhook wants to hear of. */
 export async function findWanted(db: Sql): Promise<Wanted> {
-  const rows = await db.query(sql<{ id: string; updatedAt: string; events: WebhookEvent[] }>`
-    select id, updated_at as "updatedAt", subscribed_events as events from webhooks where not disabled order by pk`);
+  const query = sql<{ id: string; updatedAt: string; events: WebhookEvent[] }>`
+    select id, updated_at as "updatedAt", subscribed_events as events from webhooks where not disabled order by pk`;
+  const rows = await db.query(named('webhooks wanted', query));
   return {
     events: new Set(rows.flatMap(({ events }) => events)),
     edition: rows.map(({ id, updatedAt }) => `${id} ${updatedAt}`).join(),
@@ -54,10 +55,11 @@ export async function findWanted(db: Sql): Promise<Wanted> {
 
 /** Webhooks for which messages are due. */
 export async function findDue(db: Sql): Promise<number[]> {
-  const rows = await db.query(sql<{ pk: number }>`
+  const query = sql<{ pk: number }>`
     select pk from webhooks w
      where not disabled and next_at < clock_timestamp() + interval '1 second'
-       and exists (select from webhook_deliveries d where d.webhook_pk = w.pk and d.due_at <= clock_timestamp())`);
+       and exists (select from webhook_deliveries d where d.webhook_pk = w.pk and d.due_at <= clock_timestamp())`;
+  const rows = await db.query(named('webhooks due', query));
   return rows.map(({ pk }) => pk);
 }
 
