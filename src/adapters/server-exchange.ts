@@ -8,7 +8,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { concat } from '../base/binary.ts';
 import { bytesIn, noneLonger, type Pieces } from '../base/pieces.ts';
 import type { HttpHandler, HttpRequest, HttpResponse, UpgradeRequest } from '../kernel/transport/server.ts';
-import { sendSlices } from './send-slices.ts';
+import { loopSlices } from './loop-slices.ts';
 import { isOurs, mustFit } from './server-wire.ts';
 
 export interface RequestHead extends UpgradeRequest {
@@ -196,7 +196,7 @@ export class Exchange implements HttpRequest {
   /** Resolves when the client takes more. */
   #writeInTurn(piece: Uint8Array): Promise<void> {
     return new Promise((resolve) =>
-      sendSlices.next(() => {
+      loopSlices.next(() => {
         if (this.#isOver() || this.#wire.write(piece)) resolve();
         else this.#wake = resolve;
       }),

@@ -1,14 +1,14 @@
 /**
  * What one socket of uWS sends. A long frame leaves in fragments (RFC 6455, 5.4), each when the system has taken the one before: uWS copies
  * whatever the system does not take at once, and of a document of 50 MB that would be nearly all of it, for every reader anew. And what the system takes at
- * once it copies in the turn in which it is sent, some milliseconds for a MB: nobody else is to wait for more than a few fragments (`send-slices.ts`).
+ * once it copies in the turn in which it is sent, some milliseconds for a MB: nobody else is to wait for more than a few fragments (`loop-slices.ts`).
  */
 import type { WebSocket } from 'uWebSockets.js';
 import { concat } from '../base/binary.ts';
 import { systemClock } from '../base/clock.ts';
 import { noneLonger } from '../base/pieces.ts';
 import { type Frame, isUtf8, lengthOf, type Utf8 } from '../kernel/transport/frame.ts';
-import { sendSlices } from './send-slices.ts';
+import { loopSlices } from './loop-slices.ts';
 import type { Wire } from './server-socket.ts';
 import { WIRE } from './server-wire.ts';
 
@@ -137,7 +137,7 @@ export class UwsWire<Seat> implements Wire {
   #goOnInTurn(): void {
     if (this.#leaving === null || this.#hasTurn) return;
     this.#hasTurn = true;
-    sendSlices.next(() => {
+    loopSlices.next(() => {
       this.#hasTurn = false;
       if (this.#sendNext()) this.#goOnInTurn();
     });

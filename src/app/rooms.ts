@@ -1,4 +1,5 @@
 /** This worker as the settings want it: its database, blobs and cluster, and who is let in. */
+import { loopSlices } from '../adapters/loop-slices.ts';
 import { isoFromMs, systemClock, systemRandom } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Incarnation, RoomId } from '../base/ids.ts';
@@ -110,7 +111,7 @@ export async function startRooms({
     await stored.close();
   };
   const deps: WorkerDeps = {
-    world: { clock: systemClock, random: systemRandom, log, metrics, tracer },
+    world: { clock: systemClock, random: systemRandom, log, metrics, tracer, slices: loopSlices },
     authority,
     blobs: stored.blobs,
     cluster: isPrivate ? { ...cluster, findLeased: async () => [] } : cluster, // it could only find this one

@@ -1,6 +1,7 @@
 /**
  * Work that is long, in steps: a quarter of a millisecond of it in each turn of the event loop, of all who have some together, after all that came with the turn was
- * heard; and half of the time where turns are long one after another. It takes no rest as `Background` does, because somebody waits for it.
+ * heard; and half of the time where turns are long one after another. It takes no rest as `Background` does, because somebody waits for it. Of an event
+ * loop all of them are one: what others take makes turns long.
  */
 import type { Clock } from './clock.ts';
 

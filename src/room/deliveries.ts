@@ -5,7 +5,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { SessionId } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
-import { Slices } from '../base/slices.ts';
+import type { Slices } from '../base/slices.ts';
 import { lengthOf } from '../kernel/transport/frame.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import type { Hearer, Recipient } from './recipient.ts';
@@ -25,7 +25,8 @@ interface Delivery {
 }
 
 interface DeliveriesDeps {
-  readonly clock: Pick<Clock, 'soon' | 'monotonicMs'>;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly slices: Slices;
   readonly log: Log;
 }
 
@@ -47,7 +48,7 @@ export class Deliveries {
 
   constructor(deps: DeliveriesDeps) {
     this.#deps = deps;
-    this.#slices = new Slices(deps.clock);
+    this.#slices = deps.slices;
   }
 
   /** To those of them whose hearer is known. Returns who hears it last, or null when all have heard. */

@@ -7,6 +7,7 @@ import { pause } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import { asSessionId, type RoomId, type SessionId, type WorkerAddress } from '../base/ids.ts';
 import { Rounds } from '../base/rounds.ts';
+import type { Slices } from '../base/slices.ts';
 import { withOneMore } from '../base/small.ts';
 import { Turns } from '../base/turns.ts';
 import type { Sheds } from '../kernel/shedding.ts';
@@ -27,6 +28,7 @@ export interface GatewayDeps extends ConnectionDeps {
   readonly workerName: string;
   readonly connectionsMax: number;
   readonly sheds: Sheds;
+  readonly slices: Slices;
   /** Sessions of rooms here whose sockets are on other workers. */
   readonly elsewhere: SessionSink;
 }

@@ -3,6 +3,7 @@ import type { Clock, Random } from '../base/clock.ts';
 import type { Incarnation, RoomId, WorkerAddress } from '../base/ids.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
+import type { Slices } from '../base/slices.ts';
 import type { Tracer } from '../base/trace.ts';
 import type { Bus } from '../kernel/cluster/bus.ts';
 import type { Directory, WorkerEntry } from '../kernel/cluster/directory.ts';
@@ -24,6 +25,8 @@ export interface WorkerDeps {
     readonly log: Log;
     readonly metrics?: Metrics;
     readonly tracer?: Tracer;
+    /** Where what is long waits for its turns, all of it on one event loop; its own when absent. */
+    readonly slices?: Slices;
   };
   /** Connections for leases, claims, journal and snapshots alone. */
   readonly authority: Sql;

@@ -8,6 +8,7 @@ import { asRoomId, type Incarnation, type RoomId, type WorkerAddress } from '../
 import { type Metrics, noMetrics } from '../base/metrics.ts';
 import { OnePerTurn } from '../base/one-per-turn.ts';
 import { roughBytesOf } from '../base/rough-bytes.ts';
+import { Slices } from '../base/slices.ts';
 import { noTracer } from '../base/trace.ts';
 import { ActorHost, LOADS_MAX } from '../kernel/actor/actor-host.ts';
 import type { WorkerEntry } from '../kernel/cluster/directory.ts';
@@ -96,7 +97,7 @@ export class Worker {
 
   private constructor(deps: WorkerDeps, ownership: Membership) {
     const { world, authority, blobs, cluster, rooms, limits, admit, sheds = () => false } = deps;
-    const { clock, log, metrics = noMetrics, tracer = noTracer } = world;
+    const { clock, log, metrics = noMetrics, tracer = noTracer, slices = new Slices(world.clock) } = world;
     const { intake = new Intake({ clock, log }) } = deps;
     const { bus, directory, workerName, findLeased = () => findLeasedWorkers(authority) } = cluster;
     this.#deps = deps;
@@ -152,6 +153,7 @@ export class Worker {
       connectionsMax: limits.connectionsMax,
       sheds,
       intake,
+      slices,
       limits: limits.limits,
       metrics,
       admit,
@@ -180,7 +182,7 @@ export class Worker {
       beat: new Beat(clock),
       waiting: new WaitingBytes(WAITING_BYTES_MAX),
       background: new Background(clock, twentieth),
-      documents: new DocumentsAhead(clock),
+      documents: new DocumentsAhead(slices),
       sessions: this.gateway,
       findStream: rooms.findStream,
       findSchema: rooms.findSchema,

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { asSessionId } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import { Slices } from '../../src/base/slices.ts';
 import type { OutFrame } from '../../src/kernel/transport/send-budget.ts';
 import { Deliveries } from '../../src/room/deliveries.ts';
 import type { Hearer } from '../../src/room/recipient.ts';
@@ -19,7 +20,8 @@ function aRoomOf(count: number, { onSend = (_: number): void => undefined, sendM
   const clock = manualClock();
   /** What leaves in later turns, one for each. */
   const soon: (() => void)[] = [];
-  const deliveries = new Deliveries({ clock: { ...clock, soon: (task) => void soon.push(task) }, log: silentLog });
+  const slices = new Slices({ ...clock, soon: (task) => void soon.push(task) });
+  const deliveries = new Deliveries({ clock, slices, log: silentLog });
   const hearers = Array.from({ length: count }, (_, place): Fake => {
     const heard: string[] = [];
     return {

@@ -3,6 +3,7 @@ import type { Rate } from '../../src/base/bounded.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asRoomId, asSessionId } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import { Slices } from '../../src/base/slices.ts';
 import type { Sheddable } from '../../src/kernel/shedding.ts';
 import type { Frame } from '../../src/kernel/transport/frame.ts';
 import type { SocketHandler } from '../../src/kernel/transport/server.ts';
@@ -39,6 +40,7 @@ function aGateway(limits: { messages?: Rate } = {}) {
     connectionsMax: 100,
     sheds: (kind) => shed.has(kind),
     intake: new Intake({ clock, log: silentLog }),
+    slices: new Slices(clock),
     limits: {
       messages: { perSecond: 10, burst: 20 },
       sendBytesSoftMax: 1_000,

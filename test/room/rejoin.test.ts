@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { AppError, type ErrorCode } from '../../src/base/errors.ts';
 import { asRoomId, asSessionId, asWorkerAddress, type WorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import { Slices } from '../../src/base/slices.ts';
 import type { OutFrame } from '../../src/kernel/transport/send-budget.ts';
 import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
 import { Gateway } from '../../src/room/gateway.ts';
@@ -27,6 +28,7 @@ async function aClient() {
     clock,
     workerName: 'w',
     intake: new Intake({ clock, log: silentLog }),
+    slices: new Slices(clock),
     log: silentLog,
     connectionsMax: 10,
     sheds: () => false,

@@ -8,6 +8,7 @@ import { Background, twentieth } from '../../../src/base/background.ts';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { asIncarnation, asRoomId } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
+import { Slices } from '../../../src/base/slices.ts';
 import type { AppendOutcome, JournalEntry } from '../../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../../src/kernel/persistence/snapshots.ts';
 import type { SocketHandler } from '../../../src/kernel/transport/server.ts';
@@ -189,6 +190,7 @@ export class FallingRoom {
       clock,
       workerName: `w${this.#owners}`,
       intake: new Intake({ clock, log: silentLog }),
+      slices: new Slices(clock),
       log: silentLog,
       sheds: () => false,
       connectionsMax: PLENTY,
@@ -231,7 +233,7 @@ export class FallingRoom {
         clock,
         beat: new Beat(clock),
         background: new Background(clock, twentieth),
-        documents: new DocumentsAhead(clock),
+        documents: new DocumentsAhead(new Slices(clock)),
         waiting: new WaitingBytes(WAITING_BYTES_MAX),
         log: silentLog,
         policy,
