@@ -21,6 +21,8 @@ const REST_MS_MIN = 1;
 
 /** A twentieth of the worker's time at most. */
 export const twentieth: Pace = restsFor(19, { sliceMs: 1 });
+/** Half of it at most: for what somebody waits for, but not as others wait for their next keystroke. */
+export const half: Pace = restsFor(1, { sliceMs: 0.25 });
 
 /** It rests so many times as long as it worked. After `sliceMs` whoever is next has to wait; one task may take longer by itself. */
 function restsFor(times: number, { sliceMs }: { readonly sliceMs: number }): Pace {

@@ -1,20 +1,21 @@
 /**
- * Makes a large document that is about to be read, before the command that asks for it is decided: some of it in each turn of the event loop (`base/slices.ts`).
- * Whoever types in another room passes in between.
+ * Makes a large document that is about to be read, before the command that asks for it is decided: a slice at a time, those of all rooms together in half of
+ * the worker's time at most. Whoever types in another room passes in between.
  */
+import { Background, half } from '../base/background.ts';
+import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
-import type { Slices } from '../base/slices.ts';
 import type { Command, RoomState } from './shapes.ts';
 import { keptPieces, LINES, nameOf, type TextForm, TextWriter } from './storage/texts.ts';
 
 /** With fewer nodes it is made at once: less than half a millisecond. */
 const NODES_MIN = 1_000;
-/** A tenth of a millisecond. */
-const NODES_PER_STEP = 250;
+const SLICE_MS = 0.25;
+const NODES_BETWEEN_LOOKS = 250;
 /** One that changes faster than it is written is written in one turn. */
 const ATTEMPTS_MAX = 3;
-/** Documents at a time. */
-const MAKING_MAX = 500;
+/** Documents that wait for their next slice. */
+const WAITING_MAX = 500;
 
 /** The form of what the command reads whole; null when it reads nothing so large. */
 export function formReadBy(command: Command): TextForm | null {
@@ -26,16 +27,18 @@ export function formReadBy(command: Command): TextForm | null {
 type Progress = 'more' | 'done' | 'changed';
 
 export class DocumentsAhead {
-  readonly #slices: Slices;
-  #underWay = 0;
+  readonly #clock: Clock;
+  readonly #slices: Background;
+  #waiting = 0;
   /** By the name of its form, one for all who ask meanwhile. */
   readonly #making = new WeakMap<RoomState, Map<string, Promise<void>>>();
 
-  constructor(slices: Slices) {
-    this.#slices = slices;
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#slices = new Background(clock, half);
   }
 
-  /** Resolves when the command may be decided; null: at once. Rejects with AppError WORKER_OVERLOADED when too many are made already. */
+  /** Resolves when the command may be decided; null: at once. Rejects with AppError WORKER_OVERLOADED when too many wait. */
   make(room: RoomState, command: Command): Promise<void> | null {
     const form = formReadBy(command);
     if (form === null || room.storage.nodes.size < NODES_MIN || keptPieces(room.storage, form) !== null) return null;
@@ -56,38 +59,49 @@ export class DocumentsAhead {
   }
 
   async #make(room: RoomState, form: TextForm): Promise<void> {
-    if (this.#underWay >= MAKING_MAX) throw new AppError('WORKER_OVERLOADED');
-    this.#underWay += 1;
-    try {
-      let state: Progress = 'changed';
-      for (let attempt = 1; state === 'changed' && attempt <= ATTEMPTS_MAX; attempt += 1)
-        state = await this.#makeUnlessChanged(room, form);
-    } finally {
-      this.#underWay -= 1;
-    }
+    let state: Progress = 'changed';
+    for (let attempt = 1; state === 'changed' && attempt <= ATTEMPTS_MAX; attempt += 1)
+      state = await this.#makeUnlessChanged(room, form);
   }
 
-  #makeUnlessChanged(room: RoomState, form: TextForm): Promise<Progress> {
+  async #makeUnlessChanged(room: RoomState, form: TextForm): Promise<Progress> {
     const { storage } = room;
     const { edits } = storage;
     let writer: TextWriter | null = null;
-    const goOn = (): Progress => {
+    const step = (): Progress => {
+      if (room.storage !== storage || storage.edits !== edits) return 'changed';
       writer ??= new TextWriter(storage, form);
-      if (!writer.write(NODES_PER_STEP)) return 'more';
+      if (!this.#slice(writer)) return 'more';
       writer.keep(); // in this turn: it may have changed by the next
       return 'done';
     };
-    return new Promise((resolve, reject) => {
-      const step = (): void => {
+    let state = await this.#inTurn(step);
+    while (state === 'more') state = await this.#inTurn(step);
+    return state;
+  }
+
+  /** @throws AppError WORKER_OVERLOADED when too many wait */
+  async #inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
+    if (this.#waiting >= WAITING_MAX) throw new AppError('WORKER_OVERLOADED');
+    this.#waiting += 1;
+    return new Promise((resolve, reject) =>
+      this.#slices.next(() => {
+        this.#waiting -= 1;
         try {
-          const state = room.storage !== storage || storage.edits !== edits ? 'changed' : goOn();
-          if (state === 'more') this.#slices.next(step);
-          else resolve(state);
+          resolve(work());
         } catch (error) {
           reject(error);
         }
-      };
-      this.#slices.next(step);
-    });
+      }),
+    );
+  }
+
+  /** Returns whether all is written. */
+  #slice(writer: TextWriter): boolean {
+    const startedMs = this.#clock.monotonicMs();
+    let isDone: boolean;
+    do isDone = writer.write(NODES_BETWEEN_LOOKS);
+    while (!isDone && this.#clock.monotonicMs() - startedMs < SLICE_MS);
+    return isDone;
   }
 }

@@ -182,7 +182,7 @@ export class Worker {
       beat: new Beat(clock),
       waiting: new WaitingBytes(WAITING_BYTES_MAX),
       background: new Background(clock, twentieth),
-      documents: new DocumentsAhead(slices),
+      documents: new DocumentsAhead(clock),
       sessions: this.gateway,
       findStream: rooms.findStream,
       findSchema: rooms.findSchema,

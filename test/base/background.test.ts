@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Background, type Pace, twentieth } from '../../src/base/background.ts';
+import { Background, half, type Pace, twentieth } from '../../src/base/background.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 /** Tasks that take so many milliseconds each, on a clock that passes them; says when each began. */
@@ -43,6 +43,17 @@ test('[DO1] rooms that take little share a slice', () => {
   expect(begun).toEqual([0, ...new Array(4).fill(5)]);
   clock.advance(1_000);
   expect(begun).toHaveLength(7);
+});
+
+test('[DO5] what somebody waits for has a quarter of a millisecond, then a rest that is as long or longer', () => {
+  const { clock, begun, bring } = aWorker(half);
+  for (let room = 0; room < 5; room += 1) bring(0.25);
+  clock.advance(10);
+  expect(begun).toEqual([0, 1.25, 2.5, 3.75, 5]);
+  bring(3);
+  bring(0.25);
+  clock.advance(10);
+  expect(begun.slice(5)).toEqual([10, 16]);
 });
 
 test('[DO1] what a task brings waits for its turn', () => {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { asRoomId } from '../../src/base/ids.ts';
 import { textIn } from '../../src/base/pieces.ts';
-import { Slices } from '../../src/base/slices.ts';
 import { CRDT } from '../../src/protocol/storage-ops.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { emptyRoom } from '../../src/room/room.ts';
@@ -9,6 +8,7 @@ import type { Command, RoomState } from '../../src/room/shapes.ts';
 import { keptPieces, piecesOf, type TextForm } from '../../src/room/storage/texts.ts';
 import { insertNode, setPlain } from '../../src/room/storage/tree.ts';
 import { say } from '../support/a-room.ts';
+import { manualClock } from '../support/manual-clock.ts';
 import { nodesIn } from '../support/storage-documents.ts';
 
 const LSON = { type: 'storage.read', format: 'plain-lson', typeKey: 'liveblocksType' } as const;
@@ -28,13 +28,13 @@ function add({ storage }: RoomState, node: number): void {
   insertNode(storage, { id: `1:${node}`, parent: storage.root, key: `key ${node}` }, { type: CRDT.REGISTER, data: node });
 }
 
-/** A worker on which each look at the clock takes a millisecond, so that there is one step, of 250 nodes, in each turn of the event loop. */
+/** A worker on which each look at the clock takes a millisecond, so that a slice is 250 nodes and takes three; `turn` is as long as it and its rest. */
 function aWorker() {
+  const clock = manualClock();
   let looks = 0;
-  const soon: (() => void)[] = [];
-  const documents = new DocumentsAhead(new Slices({ monotonicMs: () => looks++, soon: (task) => void soon.push(task) }));
+  const documents = new DocumentsAhead({ ...clock, monotonicMs: () => looks++ });
   const turn = async (): Promise<void> => {
-    for (const task of soon.splice(0)) task();
+    clock.advance(6);
     for (let settling = 0; settling < 10; settling += 1) await null;
   };
   return { documents, turn };
@@ -60,8 +60,9 @@ test('[DO5] a large one is made a slice in each turn, one for all who ask, and i
   void first.then(() => done.push('one'));
   expect(documents.make(one, LSON)).toBe(first);
   void documents.make(other, NODES)!.then(() => done.push('other'));
-  for (let turns = 0; turns < 8; turns += 1) await turn();
-  expect(done).toEqual([]); // five steps each, in turn
+  for (let settling = 0; settling < 10; settling += 1) await null;
+  for (let turns = 0; turns < 7; turns += 1) await turn();
+  expect(done).toEqual([]); // five slices each, in turn, the very first at once
   await turn();
   expect(done).toEqual(['one']);
   await turn();

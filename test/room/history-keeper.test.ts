@@ -5,7 +5,6 @@ import { AppError } from '../../src/base/errors.ts';
 import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { OnePerTurn } from '../../src/base/one-per-turn.ts';
-import { Slices } from '../../src/base/slices.ts';
 import { Quarantine } from '../../src/kernel/cluster/quarantine.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Snapshot } from '../../src/kernel/persistence/snapshots.ts';
@@ -50,7 +49,7 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
     clock,
     beat: new Beat(clock),
     background,
-    documents: new DocumentsAhead(new Slices(clock)),
+    documents: new DocumentsAhead(clock),
     waiting: new WaitingBytes(WAITING_BYTES_MAX),
     journal: {
       append: (entry, appender) => {

@@ -5,7 +5,6 @@ import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/observe.ts';
 import { OnePerTurn } from '../../src/base/one-per-turn.ts';
 import { type Pieces, textIn } from '../../src/base/pieces.ts';
-import { Slices } from '../../src/base/slices.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import { Quarantine } from '../../src/kernel/cluster/quarantine.ts';
 import type { Journal, JournalEntry } from '../../src/kernel/persistence/journal.ts';
@@ -45,7 +44,7 @@ function stored(over: {
     clock: manualClock(),
     beat: new Beat(manualClock()),
     background: new Background(manualClock(), twentieth),
-    documents: new DocumentsAhead(new Slices(manualClock())),
+    documents: new DocumentsAhead(manualClock()),
     waiting: new WaitingBytes(WAITING_BYTES_MAX),
     journal: { append: commit, readAfter: async () => entries },
     snapshots: { load: async () => snapshot, save: async () => 'saved' as const },

@@ -5,7 +5,6 @@ import { asIncarnation, asRoomId, type RequestKey } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/observe.ts';
 import { OnePerTurn } from '../../src/base/one-per-turn.ts';
 import { type Pieces, textIn } from '../../src/base/pieces.ts';
-import { Slices } from '../../src/base/slices.ts';
 import { Quarantine } from '../../src/kernel/cluster/quarantine.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { Sql } from '../../src/kernel/persistence/sql.ts';
@@ -38,7 +37,7 @@ function aDatabase() {
     clock: manualClock(),
     beat: new Beat(manualClock()),
     background: new Background(manualClock(), twentieth),
-    documents: new DocumentsAhead(new Slices(manualClock())),
+    documents: new DocumentsAhead(manualClock()),
     waiting: new WaitingBytes(WAITING_BYTES_MAX),
     journal: {
       append: (entry, appender) => {

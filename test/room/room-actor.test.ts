@@ -6,7 +6,6 @@ import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/observe.ts';
 import { type Pieces, textIn } from '../../src/base/pieces.ts';
 import { sha256Base64 } from '../../src/base/sha256.ts';
-import { Slices } from '../../src/base/slices.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { SnapshotSave } from '../../src/kernel/persistence/snapshots.ts';
@@ -49,7 +48,7 @@ function anActor(
       clock,
       beat: new Beat(clock),
       background,
-      documents: new DocumentsAhead(new Slices(clock)),
+      documents: new DocumentsAhead(clock),
       waiting,
       journal: {
         append: (entry, appender) => {

@@ -233,7 +233,7 @@ export class FallingRoom {
         clock,
         beat: new Beat(clock),
         background: new Background(clock, twentieth),
-        documents: new DocumentsAhead(new Slices(clock)),
+        documents: new DocumentsAhead(clock),
         waiting: new WaitingBytes(WAITING_BYTES_MAX),
         log: silentLog,
         policy,
