@@ -10,19 +10,21 @@ export interface Kept {
 
 /**
  * Takes a run, and takes it anew as long as too much was stolen in its window, `RUN.retakenMax` times at most. Kept is the one that lost least, whatever
- * its other figures say: what is chosen by is not what is measured. Who ran on a machine that does not tell is kept as it is.
+ * its other figures say: what is chosen by is not what is measured. A run without that figure, as of a peer that failed, is kept
+ * where it is the first, and replaces none that has one.
  */
 export async function inQuiet(take: () => Promise<Outcome>): Promise<Kept> {
   let outcome = await take();
   let retaken = 0;
-  while (stolenIn(outcome) > RUN.stolenMax && retaken < RUN.retakenMax) {
+  while (isLess(RUN.stolenMax, outcome.values.stolen) && retaken < RUN.retakenMax) {
     const another = await take();
     retaken += 1;
-    if (stolenIn(another) < stolenIn(outcome)) outcome = another;
+    if (isLess(another.values.stolen, outcome.values.stolen)) outcome = another;
   }
   return { outcome, retaken };
 }
 
-function stolenIn({ values }: Outcome): number {
-  return values.stolen ?? 0;
+/** Whoever has no figure is neither more nor less than anybody. */
+function isLess(one: number | undefined, other: number | undefined): boolean {
+  return one !== undefined && other !== undefined && one < other;
 }

@@ -1,7 +1,7 @@
 /**
- * Work that is long, in steps: a quarter of a millisecond of it in each turn of the event loop, of all who have some together, after all that came with the turn was
- * heard; and half of the time where turns are long one after another. It takes no rest as `Background` does, because somebody waits for it. Of an event
- * loop all of them are one: what others take makes turns long.
+ * Work that is long, in steps: a quarter of a millisecond of it in each turn of the event loop, of all who have some together, after all that came with the
+ * turn was heard; and half of the time where turns are long one after another. It takes no rest as `Background` does, because somebody waits for it. An event
+ * loop has one of these: to a second one the turns would be long for what the first one does.
  */
 import type { Clock } from './clock.ts';
 
@@ -21,7 +21,10 @@ export class Slices {
     this.#clock = clock;
   }
 
-  /** Runs `step` behind those that wait, at the end of this turn at the earliest. It must not throw; if it does, the next has its turn all the same. Whoever brings it brings one at a time. */
+  /**
+   * Runs `step` behind those that wait, at the end of this turn at the earliest. It must not throw; if it does, the next has its turn all the same. Whoever
+   * brings it brings one at a time.
+   */
   next(step: () => void): void {
     this.#waiting.push(step);
     if (this.#waiting.length === 1) this.#clock.soon(() => this.#turn());

@@ -36,4 +36,9 @@ describe('runs of a bench on a machine that others use', () => {
     const kept = await inQuiet(runsWith(undefined, 0));
     expect(kept).toMatchObject({ outcome: { values: { p99Ms: 1 } }, retaken: 0 });
   });
+
+  it('does not keep such a one for one that has figures', async () => {
+    const kept = await inQuiet(runsWith(NOISY, undefined, NOISY, NOISY, NOISY));
+    expect(kept).toMatchObject({ outcome: { values: { p99Ms: 1 } }, retaken: RUN.retakenMax });
+  });
 });

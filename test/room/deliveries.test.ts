@@ -41,7 +41,7 @@ function aRoomOf(count: number, { onSend = (_: number): void => undefined, sendM
   const turns = (): void => {
     while (soon.length > 0) soon.shift()!();
   };
-  return { clock, deliveries, hearers, recipients, soon, tell, turns, heardBy };
+  return { clock, slices, deliveries, hearers, recipients, soon, tell, turns, heardBy };
 }
 
 const frames = (data: string): OutFrame[] => [{ data, droppable: false }];
@@ -74,6 +74,16 @@ test('[FO15] so does what is long, and goes to few; one alone hears it at once',
   turns();
   expect(heardAt).toEqual([0, 1]);
   expect(heardBy(long)).toBe(5);
+});
+
+test('[FO15] what else is long has its part of the same slice', () => {
+  const { clock, soon, slices, tell, heardBy } = aRoomOf(MANY);
+  slices.next(() => clock.advance(1)); // a long answer on its way
+  tell('a');
+  soon.shift()!();
+  expect(heardBy('a')).toBe(0);
+  soon.shift()!();
+  expect(heardBy('a')).toBe(8);
 });
 
 test('[FO15] what came a tenth of a second ago leaves whole', () => {
