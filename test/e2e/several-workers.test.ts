@@ -53,7 +53,7 @@ async function aCluster(settings: Readonly<Record<string, string>> = {}): Promis
   });
   const adminPorts = [admin, admin + 1];
   for (const at of adminPorts)
-    await until('the worker is ready', async () => (await readiness(at)) === 200, { timeoutMs: 60_000 });
+    await supervised.explained(until('the worker is ready', async () => (await readiness(at)) === 200, { timeoutMs: 45_000 }));
   const url = `http://127.0.0.1:${port}`;
   return { supervised, url, adminPorts, backend: new Liveblocks({ secret: KEYS.SECRET_KEY, baseUrl: url }) };
 }

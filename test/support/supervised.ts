@@ -57,7 +57,12 @@ export class Supervised {
 
   /** The first line that fits, waited for. */
   line(what: string, fits: (line: Line) => boolean): Promise<Line> {
-    return until(`a line says: ${what}`, () => this.lines.find(fits), { timeoutMs: READY_TIMEOUT_MS }).catch((error: unknown) => {
+    return this.explained(until(`a line says: ${what}`, () => this.lines.find(fits), { timeoutMs: READY_TIMEOUT_MS }));
+  }
+
+  /** What was waited for; where that was in vain, with all that the processes have said. */
+  explained<Result>(waited: Promise<Result>): Promise<Result> {
+    return waited.catch((error: unknown) => {
       throw new Error(`${String(error)}\n${this.#stdout}${this.stderr}`);
     });
   }
