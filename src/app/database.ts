@@ -12,8 +12,10 @@ import type { Sql } from '../kernel/persistence/sql.ts';
 
 export interface Database {
   readonly db: Sql;
-  /** Connections of their own for leases, claims and the journal: no load of reads may keep a lease from being renewed. */
+  /** Connections of their own for claims and the journal: no load of reads may keep a write from being acknowledged. */
   readonly authority: Sql;
+  /** One for the lease: nothing that takes long may keep it from being renewed. */
+  readonly lease: Sql;
   /** Only this process can be using it: the lock on DATA_DIR proves it. */
   readonly isPrivate: boolean;
   close(): Promise<void>;
@@ -24,7 +26,7 @@ const MIGRATION_MS_MAX = 600_000;
 /** A database that restarts, or fails over, is back by then; one that was never there deserves a sentence soon. */
 const WAIT_MS_MAX = 30_000;
 const AGAIN_MS = 250;
-/** One for the journal's batch on its way, one for the lease, one for claims and snapshots. */
+/** One for the journal's batch on its way, two for claims and snapshots. */
 const AUTHORITY_POOL_MAX = 3;
 
 export async function openDatabase(
@@ -44,11 +46,12 @@ export async function openDatabase(
   }
   const db = openPostgres({ url, poolMax: DATABASE_POOL_MAX, log });
   const authority = openPostgres({ url, poolMax: AUTHORITY_POOL_MAX, log });
+  const lease = openPostgres({ url, poolMax: 1, log });
   const close = async (): Promise<void> => {
-    await Promise.all([db.close(), authority.close()]);
+    await Promise.all([db.close(), authority.close(), lease.close()]);
     await embedded?.stop();
   };
-  return { db, authority, isPrivate: embedded !== null, close };
+  return { db, authority, lease, isPrivate: embedded !== null, close };
 }
 
 async function migrateAt(url: string, log: Log): Promise<void> {

@@ -82,7 +82,7 @@ export async function startRooms({
   publicUrl,
   ...rest
 }: StartRooms): Promise<Rooms> {
-  const { db, authority, isPrivate } = database;
+  const { db, authority, lease, isPrivate } = database;
   const verifyToken = makeTokenVerifier({
     tokenKey: tokenKeyFrom(keys.secretKey),
     nowMs: () => systemClock.nowMs(),
@@ -113,6 +113,7 @@ export async function startRooms({
   const deps: WorkerDeps = {
     world: { clock: systemClock, random: systemRandom, log, metrics, tracer, slices: loopSlices },
     authority,
+    lease,
     blobs: stored.blobs,
     cluster: isPrivate ? { ...cluster, findLeased: async () => [] } : cluster, // it could only find this one
     rooms: {

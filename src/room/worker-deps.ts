@@ -28,8 +28,10 @@ export interface WorkerDeps {
     /** Where what is long waits for its turns, all of it on one event loop; its own when absent. */
     readonly slices?: Slices;
   };
-  /** Connections for leases, claims, journal and snapshots alone. */
+  /** Connections for claims, journal and snapshots alone. */
   readonly authority: Sql;
+  /** One for the lease alone. */
+  readonly lease: Sql;
   readonly blobs: Blobs;
   /** `workerName` is of this process alone and begins the ids of its sessions. */
   readonly cluster: {

@@ -81,6 +81,7 @@ export class Worker {
     const ownership = await Membership.join({
       ...deps.world,
       db: deps.authority,
+      lease: deps.lease,
       address: deps.cluster.bus.address,
       onLapsed: () => standing.worker?.suspend(),
       onRecalled: (recalls) => standing.worker?.recall(recalls),

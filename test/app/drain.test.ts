@@ -96,7 +96,7 @@ test('[AP4] a drain that takes too long gives its lease up: others may take its 
   expect((await fetch(`${app.url}/v2/rooms/held/storage`, { headers })).status).toBe(200);
   const db = await postgres.open({ url: databaseUrl });
   const heir = await SqlOwnership.register({
-    ...{ db, clock: manualClock(), random: systemRandom, log: silentLog, address: asWorkerAddress('test:1') },
+    ...{ db, lease: db, clock: manualClock(), random: systemRandom, log: silentLog, address: asWorkerAddress('test:1') },
     ...{ onLapsed: () => undefined, onRecalled: () => undefined },
   });
   const [room] = await db.query(sql<{ pk: number }>`select pk from rooms where id = 'held'`);

@@ -81,6 +81,7 @@ test('[SV9] kill -9 of a worker: its lease, still valid, is fenced within 500 ms
   await db.query(sql`update actor_owner set owner = ${dead.incarnation} where stream = ${stream}`);
   const heir = await SqlOwnership.register({
     db,
+    lease: db,
     clock: systemClock,
     random: systemRandom,
     log: silentLog,

@@ -23,6 +23,7 @@ locksContract('Postgres', async () => {
     async aWorker(db) {
       const worker = await SqlOwnership.register({
         db,
+        lease: db,
         clock: manualClock(),
         random: systemRandom,
         log: silentLog,

@@ -22,6 +22,7 @@ ownershipContract('Postgres', async () => {
     async aWorker() {
       const deps = {
         db,
+        lease: db,
         clock: manualClock(),
         random: systemRandom,
         log: silentLog,

@@ -37,6 +37,7 @@ async function twoWorkers({
   const worker = await Worker.start({
     world: { clock: systemClock, random: systemRandom, log: silentLog },
     authority: db,
+    lease: db,
     blobs: memoryBlobs(),
     cluster: {
       bus: network.join(asWorkerAddress('a:1')),

@@ -59,6 +59,7 @@ const { world, process, db, tables, aStream, takeOver } = aDatabase();
 const aWorker = (over: Sql): Promise<SqlOwnership> =>
   SqlOwnership.register({
     db: over,
+    lease: over,
     clock: manualClock(),
     random: systemRandom,
     log: silentLog,

@@ -188,10 +188,12 @@ export class Machine {
     const real = new FakeSql({ link: this.link, process, poolMax: POOL_MAX, answerMsMax: ANSWER_MS_MAX });
     const { tables } = this.#cluster.postgres;
     const slow = withSlowSaves(real, { process, isSlow: () => this.#isSlow() });
-    const authority = mutant.sql?.(slow, { life, address: this.address, redis, tables }) ?? slow;
+    const meddled = (sql: Sql): Sql => mutant.sql?.(sql, { life, address: this.address, redis, tables }) ?? sql;
+    const lease = new FakeSql({ link: this.link, process, poolMax: 1, answerMsMax: ANSWER_MS_MAX });
     return {
       world: { clock: mutant.clock?.(process) ?? process.clock, random: process.random, log: this.#logOf(life) },
-      authority,
+      authority: meddled(slow),
+      lease: meddled(lease),
       blobs,
       cluster: { bus, directory: new ProcessDirectory(redis, process), workerName: life.name },
       rooms: {

@@ -19,6 +19,7 @@ export async function work(link: SupervisorLink): Promise<void> {
   const db = openPostgres({ url: settings.DATABASE_URL!, poolMax: 2, log: silentLog });
   const membership = await Membership.join({
     db,
+    lease: db,
     clock: systemClock,
     random: systemRandom,
     log: silentLog,

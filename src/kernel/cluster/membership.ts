@@ -4,26 +4,14 @@
  * A lapsed lease is never renewed: what was owned under it is suspended first, and each of them is claimed anew under the new incarnation, or is lost if
  * somebody else had it meanwhile (design §4).
  */
-import type { Clock, Random } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
-import type { Incarnation, WorkerAddress } from '../../base/ids.ts';
-import type { Metrics } from '../../base/metrics.ts';
-import type { Log } from '../../base/observe.ts';
-import type { Sql } from '../persistence/sql.ts';
-import type { Claim, Ownership, Recall, Refusal, Release } from './ownership.ts';
-import { SqlOwnership } from './sql-ownership.ts';
+import type { Incarnation } from '../../base/ids.ts';
+import type { Claim, Ownership, Refusal, Release } from './ownership.ts';
+import { SqlOwnership, type SqlOwnershipDeps } from './sql-ownership.ts';
 
-export interface MembershipDeps {
-  readonly db: Sql;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics?: Metrics;
-  readonly address: WorkerAddress;
+export interface MembershipDeps extends Omit<SqlOwnershipDeps, 'onLapsed'> {
   /** The actors may not be spoken for any more until each is claimed anew, under the next name. */
   readonly onLapsed: () => void;
-  /** Of these the actors must go, unread, before this returns. May be called more than once for one. */
-  readonly onRecalled: (recalls: readonly Recall[]) => void;
   /** A lease was taken under this name; whoever sees the process end may declare that name dead. */
   readonly onRegistered?: (incarnation: Incarnation) => void;
 }

@@ -17,6 +17,8 @@ import { Releases } from './releases.ts';
 
 export interface SqlOwnershipDeps {
   readonly db: Sql;
+  /** For the lease alone, a connection that is open as long as the worker: where claims and the journal take long, or another has to be made, no renewal waits. */
+  readonly lease: Sql;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -45,7 +47,7 @@ export class SqlOwnership implements Ownership {
   static async register(deps: SqlOwnershipDeps): Promise<SqlOwnership> {
     const incarnation = asIncarnation(deps.random.uuid());
     const sentMs = deps.clock.monotonicMs();
-    await deps.db.query(sql`
+    await deps.lease.query(sql`
       insert into worker_lease (incarnation, address, lease_until)
       values (${incarnation}, ${deps.address}, clock_timestamp() + ${LEASE.lastsMs} * interval '1 millisecond')`);
     return new SqlOwnership(deps, { incarnation, sentMs });
@@ -126,7 +128,7 @@ export class SqlOwnership implements Ownership {
 
   /** Says that this worker takes no more actors, for who asks the database who is there. */
   async drain(): Promise<void> {
-    await this.#deps.db.change(sql`update worker_lease set draining = true where incarnation = ${this.incarnation}`);
+    await this.#deps.lease.change(sql`update worker_lease set draining = true where incarnation = ${this.incarnation}`);
   }
 
   /** Gives this lease up at once, because what was claimed under it may have been forgotten. */
@@ -152,12 +154,12 @@ export class SqlOwnership implements Ownership {
   /** The end in order: others may take at once what was not released. Stop all actors before. */
   async retire(): Promise<void> {
     this.#end();
-    await this.#deps.db.change(endQuery(this.incarnation));
+    await this.#deps.lease.change(endQuery(this.incarnation));
   }
 
   /** Ends the name that this worker had before: nothing is done under it any more. */
   async follow(former: Incarnation): Promise<void> {
-    await this.#deps.db.change(endQuery(former));
+    await this.#deps.lease.change(endQuery(former));
   }
 
   async #renew(): Promise<void> {
@@ -165,7 +167,7 @@ export class SqlOwnership implements Ownership {
     this.#isRenewing = true;
     const sentMs = this.#deps.clock.monotonicMs();
     try {
-      const [renewed] = await this.#deps.db.query(renewQuery(this.incarnation));
+      const [renewed] = await this.#deps.lease.query(renewQuery(this.incarnation));
       if (renewed === undefined) return this.#lapse('fenced by another worker');
       this.#metrics.count('atrium_lease_renewals_total', 'renewed');
       this.#renewed(sentMs);
@@ -190,7 +192,7 @@ export class SqlOwnership implements Ownership {
 
   async #recalled(recalls: readonly Recall[]): Promise<void> {
     this.#deps.onRecalled(recalls);
-    await this.#deps.db.query(recalledQuery(this.incarnation, recalls));
+    await this.#deps.lease.query(recalledQuery(this.incarnation, recalls));
   }
 
   #awaitDeadline(): () => void {

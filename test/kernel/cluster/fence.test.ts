@@ -119,6 +119,7 @@ async function soak({ takeovers, company, mutate }: Soak): Promise<Tally> {
   const db = await postgres.open({ url, poolMax: STREAMS });
   const deps = {
     db,
+    lease: db,
     clock: systemClock,
     random: systemRandom,
     log: silentLog,

@@ -26,6 +26,7 @@ async function aWorker() {
   let lapses = 0;
   const membership = await Membership.join({
     db,
+    lease: db,
     clock,
     random: systemRandom,
     log: silentLog,

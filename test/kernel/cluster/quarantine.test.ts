@@ -26,7 +26,7 @@ afterAll(() => heir.retire());
 
 function aWorker(over: { db: Sql; clock: ManualClock } = { db, clock: manualClock() }): Promise<SqlOwnership> {
   return SqlOwnership.register({
-    ...{ ...over, random: systemRandom, log: silentLog, address: asWorkerAddress('test:1') },
+    ...{ ...over, lease: over.db, random: systemRandom, log: silentLog, address: asWorkerAddress('test:1') },
     ...{ onLapsed: () => undefined, onRecalled: () => undefined },
   });
 }

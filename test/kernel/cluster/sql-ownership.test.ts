@@ -30,13 +30,14 @@ interface Worker {
   readonly recalls: Recall[];
 }
 
-async function aWorker(through: Sql = db): Promise<Worker> {
+async function aWorker(through: Sql = db, lease = through): Promise<Worker> {
   const clock = manualClock();
   const lapses = { count: 0 };
   const recalls: Recall[] = [];
   const onLapsed = (): void => void lapses.count++;
   const ownership = await SqlOwnership.register({
     db: through,
+    lease,
     clock,
     random: systemRandom,
     log: silentLog,
@@ -182,6 +183,18 @@ test('[OW5] a lease is renewed each second and holds as long as it is', async ()
     expect(ownership.duty).toBe('serve');
   }
   expect(lapses.count).toBe(0);
+});
+
+test('[OW18] it is renewed while claims and the journal hold all connections that they have', async () => {
+  const watched = renewals();
+  const busy = meddled(db, () => new Promise(() => undefined));
+  const { ownership, clock, lapses } = await aWorker(busy, watched.db);
+  for (let second = 0; second < 5; second++) {
+    const { done } = watched.next();
+    clock.advance(1_000);
+    await done;
+    expect([ownership.duty, lapses.count]).toEqual(['serve', 0]);
+  }
 });
 
 test('[OW5] without renewals it ends 3.5 s after the last one that worked was sent, once', async () => {

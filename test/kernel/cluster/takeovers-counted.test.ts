@@ -19,6 +19,7 @@ async function aWorker(db: Sql) {
   const clock = manualClock();
   const ownership = await SqlOwnership.register({
     db,
+    lease: db,
     clock,
     random: systemRandom,
     log: silentLog,
