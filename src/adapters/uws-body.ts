@@ -6,7 +6,6 @@
  */
 import { AppError } from '../base/errors.ts';
 import { OverflowFile } from './overflow-file.ts';
-import { collect } from './server-wire.ts';
 import { copyOf } from './uws-memory.ts';
 
 /** Bytes kept for a reader that is late: the socket pauses above it. */
@@ -117,22 +116,45 @@ export class UwsBody {
     if (this.#state === 'flowing' && this.#waiting.length === 0 && this.#failure === null) await this.#more();
     const isOnePiece = this.#state === 'complete' && this.#waiting.length === 1 && this.#overflow === null;
     if (isOnePiece && this.#waiting[0]!.buffer === null && this.#waitingBytes <= bytesMax) return this.#fromMemory()!.bytes; // as most are
-    return collect(this.read(), bytesMax);
+    return this.#gathered(bytesMax);
+  }
+
+  /** Only what is whole is copied: as garbage, the parts of bodies that are refused would have V8 look through its whole heap each second. */
+  async #gathered(bytesMax: number): Promise<Uint8Array> {
+    const held: Piece[] = [];
+    let size = 0;
+    try {
+      for await (const piece of this.#pieces()) {
+        held.push(piece);
+        size += piece.bytes.byteLength;
+        if (size > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { bytesMax });
+      }
+      return Buffer.concat(held.map(({ bytes }) => bytes)); // a copy, of one piece, too: its buffer is the next body's
+    } finally {
+      for (const piece of held) giveBack(piece);
+    }
   }
 
   /** A piece is the reader's until it asks for the next one, or stops. */
   async *read(): AsyncGenerator<Uint8Array> {
+    for await (const piece of this.#pieces()) {
+      try {
+        yield piece.bytes;
+      } finally {
+        giveBack(piece);
+      }
+    }
+  }
+
+  /** Whoever takes them gives them back. */
+  async *#pieces(): AsyncGenerator<Piece> {
     for (;;) {
       if (this.#failure !== null) throw this.#failure;
       // Nothing is awaited when there is nothing: what came in between would wake nobody.
       const piece = this.#fromMemory() ?? (this.#overflow === null ? null : await this.#readOverflow(this.#overflow));
       if (piece !== null) {
         this.#resumeIfLow();
-        try {
-          yield piece.bytes;
-        } finally {
-          giveBack(piece);
-        }
+        yield piece;
       } else if (this.#failure === null) {
         if (this.#state === 'complete' || this.#state === 'discarded') return;
         await this.#more();

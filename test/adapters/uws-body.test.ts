@@ -152,6 +152,16 @@ describe('the body of a uWS request', () => {
     }
   });
 
+  test.each([1, 3])('[TR44] what was read whole is no memory of the next body, in %i pieces', async (pieces) => {
+    const size = pieces * 100 * 1024;
+    const [first, second] = [aBody(), aBody()];
+    first.push(0, size, { isLast: true, chunkBytes: 100 * 1024 });
+    const whole = await first.body.readWhole(size);
+    second.push(size, 2 * size, { isLast: true, chunkBytes: 100 * 1024 });
+    await expect(second.body.readWhole(size - 1)).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+    expect(digest(whole)).toBe(digest(WHOLE.subarray(0, size)));
+  });
+
   test('[TR44] one whose end comes by itself, or that is empty, is as good', async () => {
     const { body, push } = aBody();
     const whole = body.readWhole(10);

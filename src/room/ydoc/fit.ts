@@ -73,3 +73,8 @@ export function isReady(known: Vector, { needs, deletes }: ScannedUpdate, { cloc
   }
   return true;
 }
+
+/** Whether nothing of it can be integrated before something else has come: trying would only add it to what waits, which Yjs merges anew each time. */
+export function waitsWhole(known: Vector, { spans, deletes }: ScannedUpdate): boolean {
+  return deletes.length === 0 && spans.every(({ client, from }) => from > (known.get(client) ?? 0));
+}

@@ -6,7 +6,7 @@ import type * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
 import { invalidUpdate } from './byte-reader.ts';
 import { type Added, type Crowding, mayWait, noteFree, stepsLeft } from './crowding.ts';
-import type { Reach } from './fit.ts';
+import { type Reach, waitsWhole } from './fit.ts';
 import type { YdocLimits } from './limits.ts';
 import { dropWaiting, materialise, measureNesting } from './live.ts';
 import type { ScannedUpdate } from './scan.ts';
@@ -22,6 +22,8 @@ import type { Vector } from './vector.ts';
  */
 export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: YdocLimits): 'changed' | 'unchanged' {
   const { scanned, added } = tried;
+  if (waitsWhole(doc.known, scanned) && doc.pendingBytes + update.length > limits.pendingBytesMax)
+    throw early(tooManyBytes(limits));
   const before = stateBefore(doc);
   const meter = meterOf(doc, tried, limits);
   const deletes = deletesSomething(doc, scanned);
@@ -47,7 +49,7 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Y
   const tooMuch = doc.pendingBytes > before.pendingBytes ? tooMuchOf(doc, limits) : null;
   if (tooMuch !== null) {
     takeBack(doc, before, onlyWaits ? ydoc : null);
-    throw new AppError('YJS_UPDATE_EARLY', { tooMuch });
+    throw early(tooMuch);
   }
   doc.nestingBound += scanned.nestedTypes;
   if (doc.nestingBound > limits.nestingMax) measureNesting(doc, ydoc, limits.nestingMax);
@@ -80,8 +82,14 @@ function withoutWaiting(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Ydo
 
 /** What waits that may not, as words; null when all may. */
 function tooMuchOf({ pendingBytes, crowding }: Ydoc, limits: YdocLimits): string | null {
-  if (pendingBytes > limits.pendingBytesMax) return `more than ${limits.pendingBytesMax} bytes`;
+  if (pendingBytes > limits.pendingBytesMax) return tooManyBytes(limits);
   return mayWait(crowding, limits) ? null : 'too much at places where others write';
+}
+
+const tooManyBytes = ({ pendingBytesMax }: YdocLimits): string => `more than ${pendingBytesMax} bytes`;
+
+function early(tooMuch: string): AppError {
+  return new AppError('YJS_UPDATE_EARLY', { tooMuch });
 }
 
 interface Before {

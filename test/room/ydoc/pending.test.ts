@@ -14,6 +14,10 @@ import {
 } from '../../../src/room/ydoc/ydoc.ts';
 import { acceptAll, block, bytes, collected, docOf, expectRefused, from, string, stringAfter, typing } from './builders.ts';
 
+function expectEarly(work: () => unknown): void {
+  expect(work).toThrow(expect.objectContaining({ code: 'YJS_UPDATE_EARLY' }));
+}
+
 describe('[YD8] updates that wait', () => {
   test('a flood out of order is held up to the bound, then refused, at a few milliseconds a message', () => {
     const limits = { ...YDOC_LIMITS, pendingBytesMax: 16 * 1024 };
@@ -40,6 +44,25 @@ describe('[YD8] updates that wait', () => {
     expect(tookMs.sort((one, other) => one - other)[300]).toBeLessThan(20);
     acceptAll(doc, typing(2, 'others go on'));
     expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'others go on' });
+  });
+
+  test('what would only wait, and is too much, is refused without being tried: a flood beyond the bound costs its bytes', () => {
+    const limits = { ...YDOC_LIMITS, pendingBytesMax: 2_000 };
+    const doc = emptyYdoc();
+    const early = Array.from({ length: 10 }, (_, index) => block(7, 1 + 300 * index, string('x'.repeat(300))));
+    const written: (string | symbol)[] = [];
+    const watched = new Proxy(doc, {
+      set(target, key, value) {
+        written.push(key);
+        return Reflect.set(target, key, value);
+      },
+    });
+    for (const update of early.slice(0, 6)) acceptUpdate(doc, update, from('flood'), limits);
+    const waiting = doc.pendingBytes;
+    for (const update of early.slice(6)) expectEarly(() => acceptUpdate(watched, update, from('flood'), limits));
+    expect([written, doc.pendingBytes]).toEqual([[], waiting]);
+    acceptUpdate(doc, block(7, 0, string('x')), from('flood'), limits);
+    expect([doc.pendingBytes, readYdocJson(doc, { formatting: 'plain' })]).toEqual([0, { text: 'x'.repeat(1_801) }]);
   });
 
   test('a flood of deletions of what is not here is held to the same bound', () => {
