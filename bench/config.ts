@@ -169,14 +169,29 @@ export const LIMITS = {
   seats: 50,
   dialsPerSecond: 100,
   longBytes: 100_000,
+  /** Half as long again as what somebody may show of himself. */
+  longPresenceBytes: 98_304,
   /** Beyond what a body may have here. */
   longBodies: { bytes: 3_000_000, perSecond: 20 },
+  /** Yjs updates that build on one that nobody brings: a room keeps 1 MiB of them. */
+  waiting: { clients: 5, perSecond: 20, bytes: 10_000 },
   badRequestsPerSecond: 100,
   writes: { writers: 30, bytes: 50_000 },
   /** A socket that was closed comes back after this; a request that was refused when it was told to, or up to twice as late. */
   pauseMs: 50,
   retryAfterMs: 1_000,
   reads: { readers: 8, nodes: 10_000 },
+} as const;
+
+/** A worker that takes few sockets and is soon strained; those who fill it, and those who come when it is full. */
+export const FULL_WORKER = {
+  settings: { CONNECTIONS_MAX: '300', SHED_LAG_MS: '20' },
+  /** Beside the calm, as many as it takes. */
+  seats: { rooms: 10, clients: 20 },
+  dialsPerSecond: 100,
+  /** 50,000 ops a second: more than a core can do, with Postgres on it. */
+  writing: { rooms: 50, clients: 2, perSecond: 500 },
+  sleeping: { rooms: 1_000, wokenPerSecond: 20 },
 } as const;
 
 /** Events of 16 KB, 4 MB a second to each: past what the kernel takes for one who does not read, within the first seconds. */

@@ -8,17 +8,10 @@ import { ACK_LATENCY, WRITES_WARMUP_SECONDS } from '../config.ts';
 import { atrium } from '../servers/atrium.ts';
 import { atriumCluster } from '../servers/atrium-cluster.ts';
 import { rawUws, rawUwsWithCommits } from '../servers/raw-uws.ts';
-import { Crowd } from './crowd.ts';
-import { JointLedger } from './joint-ledger.ts';
-import { Ledger } from './ledger.ts';
-import { eachOf } from './many-rooms.ts';
-import { startPace } from './pace.ts';
-import { actorIn, opFrame, writers } from './storage-ops.ts';
 import { measure, outcomeOf, settled } from './window.ts';
+import { WritingRooms } from './writing-rooms.ts';
 
 const { rooms, clients } = ACK_LATENCY;
-/** Rooms that are opened and entered at a time. */
-const ROOMS_AT_ONCE = 16;
 
 const nameOf = (perSecond: number): string =>
   `${(rooms * clients * perSecond).toLocaleString('en')} ops/s, ${rooms} rooms × ${clients} clients`;
@@ -41,44 +34,19 @@ export const ackLatency: Case = {
   ],
 };
 
-interface Room {
-  readonly ledger: Ledger;
-  readonly crowd: Crowd;
-  readonly actors: readonly number[];
-}
-
 async function writeAtPace(trial: Trial, perSecond: number): Promise<Outcome> {
-  const all = await enterRooms(trial);
-  const book = new JointLedger(all.map(({ ledger }) => ledger));
-  const stopWriting = startPace({
-    senders: rooms * clients,
-    perSecond,
-    // Neighbours in time are of different rooms, as they would be by chance.
-    send(turn) {
-      const { ledger, crowd, actors } = all[turn % rooms]!;
-      const client = Math.floor(turn / rooms);
-      crowd.send(client, opFrame({ actor: actors[client]!, client, number: ledger.sent(client) }));
-    },
-  });
+  const writing = await WritingRooms.make(trial, { rooms, clients });
+  const { book } = writing;
+  const stopWriting = writing.startWriting(perSecond);
   const window = await measure(trial, book);
   stopWriting();
   await settled(book);
-  for (const { crowd } of all) crowd.leave();
+  writing.leave();
   return outcomeOf({
     window,
     count: book.messages,
     latenciesMs: book.ownMs,
     completeness: book.delivered / book.expected,
-    problems: [...all.flatMap(({ crowd }) => crowd.losses), ...book.problems],
+    problems: [...writing.losses, ...book.problems],
   });
-}
-
-async function enterRooms(trial: Trial): Promise<Room[]> {
-  const entered: Room[] = [];
-  await eachOf(rooms, ROOMS_AT_ONCE, async (index) => {
-    const ledger = new Ledger({ senders: clients, clients, reach: 'all' });
-    const crowd = await Crowd.enter(trial, writers({ roomId: `ack-${index}`, clients, ledger }));
-    entered.push({ ledger, crowd, actors: crowd.welcomes.map(actorIn) });
-  });
-  return entered;
 }

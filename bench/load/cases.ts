@@ -4,6 +4,7 @@ import { ackLatency } from './ack-latency.ts';
 import { connectStorm } from './connect-storm.ts';
 import { dueAtOnce } from './due-at-once.ts';
 import { fanoutYjs } from './fanout-yjs.ts';
+import { fullWorker } from './full-worker.ts';
 import { idle } from './idle.ts';
 import { joinCold, joinWarm } from './join.ts';
 import { limits } from './limits.ts';
@@ -32,5 +33,6 @@ export const CASES: readonly Case[] = [
   neighbours,
   dueAtOnce,
   limits,
+  fullWorker,
   viewersCase,
 ];

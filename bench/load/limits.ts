@@ -17,23 +17,27 @@ import { Ledger } from './ledger.ts';
 import { eachOf } from './many-rooms.ts';
 import { startPace } from './pace.ts';
 import { people } from './presence-sdk.ts';
-import { badRequests, hostileUpdates, longBodies } from './refused.ts';
+import { badRequests, hostileUpdates, longBodies, longPresences, streamedBodies, waitingUpdates } from './refused.ts';
 import { Seat } from './seat.ts';
 
 const WRITES = 'writes that do not fit';
 const LONG_BODIES = 'bodies that are too long';
+const STREAMED_BODIES = 'bodies that are too long and do not say so';
 const LARGE_READS = 'large documents that change, read all the time';
 const LARGE_EDITS = 'large documents taken to be edited, all the time';
 /** Where Postgres has each write before the next body is read, none has to be refused; and reads of large documents wait for each other. */
 const NOT_REFUSED: ReadonlySet<string> = new Set([WRITES, LARGE_READS, LARGE_EDITS]);
 /** What calm rooms feel of them beside the relay is the machine's doing. */
-const LARGE_BODIES: ReadonlySet<string> = new Set([WRITES, LONG_BODIES]);
+const LARGE_BODIES: ReadonlySet<string> = new Set([WRITES, LONG_BODIES, STREAMED_BODIES]);
 const TROUBLES: readonly Beside[] = [
   { name: 'too many messages', company: tooManyMessages },
   { name: 'a room that is full', company: fullRoom },
   { name: 'frames that are too long', company: longFrames },
+  { name: 'presences that are too long', company: longPresences },
   { name: 'Yjs updates made to harm', company: hostileUpdates },
+  { name: 'Yjs updates that build on what never comes', company: waitingUpdates },
   { name: LONG_BODIES, company: longBodies },
+  { name: STREAMED_BODIES, company: streamedBodies },
   { name: 'requests beyond the bounds of JSON, patches and queries', company: badRequests },
   { name: WRITES, company: largeWrites },
   { name: LARGE_READS, company: largeReads },

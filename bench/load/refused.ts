@@ -1,16 +1,22 @@
 /** Company that says what no server should do: each of it is refused, at the price of its own socket or request (reliability 2.f). */
+import { request } from 'node:http';
+import { Readable } from 'node:stream';
 import * as encoding from 'lib0/encoding';
+import * as Y from 'yjs';
 import type { Company, Trial } from '../case.ts';
 import { LIMITS } from '../config.ts';
 import { restHeaders, restUrl } from '../servers/server.ts';
 import { documentOf } from './documents.ts';
 import { ask } from './large-rooms.ts';
+import { Line, wayInto } from './line.ts';
 import { startPace } from './pace.ts';
 import { type Closes, Seat } from './seat.ts';
+import { isStep, STEP_1, syncFrame, UPDATE } from './sync-frames.ts';
 
 type Refusable = Company & { readonly refused: () => number };
 
 const ROOM = 'refused';
+const STREAMED_PIECE_BYTES = 64 * 1024;
 
 /** Each over a socket of its own, which is closed for it. */
 export async function hostileUpdates(trial: Trial): Promise<Company> {
@@ -27,6 +33,78 @@ export async function hostileUpdates(trial: Trial): Promise<Company> {
 export async function longBodies(trial: Trial): Promise<Company> {
   const body = JSON.stringify({ id: ROOM, metadata: { long: 'x'.repeat(LIMITS.longBodies.bytes) } });
   return requests(trial, LIMITS.longBodies.perSecond, [{ method: 'POST', path: '/v2/rooms', body }]);
+}
+
+/** Their length is not told: the server counts what comes. */
+export async function streamedBodies(trial: Trial): Promise<Refusable> {
+  const piece = Buffer.alloc(STREAMED_PIECE_BYTES, 'x');
+  const refusals = { count: 0 };
+  const send = (): void => {
+    const streamed = request(restUrl(trial.address, '/v2/rooms'), { method: 'POST', headers: restHeaders() }, (response) => {
+      if (response.statusCode === 413) refusals.count += 1;
+      response.resume();
+      streamed.destroy();
+    });
+    streamed.on('error', () => undefined); // it may be cut off before all is sent
+    const pieces = function* () {
+      for (let sent = 0; sent < LIMITS.longBodies.bytes; sent += piece.length) yield piece;
+    };
+    Readable.from(pieces()).pipe(streamed);
+  };
+  return paced(refusals, LIMITS.longBodies.perSecond, send);
+}
+
+/** Each over a socket of its own, which is closed for it. */
+export async function longPresences(trial: Trial): Promise<Refusable> {
+  const room = 'shown';
+  await trial.server.openRoom(trial.address, room);
+  const shown = Buffer.from(
+    JSON.stringify([{ type: 100, targetActor: -1, data: { picture: 'x'.repeat(LIMITS.longPresenceBytes) } }]),
+  );
+  const closes: Closes = { count: 0 };
+  return paced(closes, LIMITS.dialsPerSecond, () => void new Seat(trial, room, closes).dial(shown));
+}
+
+/** Clients that build on what they never bring: the room asks for it, and keeps no more than it may. Counted is what it asks. */
+export async function waitingUpdates(trial: Trial): Promise<Refusable> {
+  const room = 'waiting';
+  const { clients, perSecond, bytes } = LIMITS.waiting;
+  await trial.server.openRoom(trial.address, room);
+  const questions = { count: 0 };
+  const ways = wayInto(trial, 'yjs', room);
+  const hear = (frame: Buffer): void => {
+    if (isStep(STEP_1, frame)) questions.count += 1;
+  };
+  const builders = Array.from({ length: clients }, () => builderOf(bytes));
+  const lines = builders.map(() => new Line(ways, { hear }));
+  for (const build of builders) build(); // the first of each, which nobody hears of
+  const say = (client: number): void => {
+    if (lines[client]!.socket.isOpen) lines[client]!.say(builders[client]!());
+  };
+  const stop = startPace({ senders: clients, perSecond, send: say });
+  return {
+    refused: () => questions.count,
+    stop() {
+      stop();
+      const closed = lines.filter(({ socket }) => !socket.isOpen).length;
+      for (const { socket } of lines) socket.terminate();
+      return closed === 0 ? [] : [`${closed} who only brought too much were closed`];
+    },
+  };
+}
+
+/** Each call is one update more of a document that only this client writes, as a frame. */
+function builderOf(bytes: number): () => Buffer {
+  const ydoc = new Y.Doc();
+  const pieces = ydoc.getArray<Uint8Array>('pieces');
+  let frame: Buffer = Buffer.alloc(0);
+  ydoc.on('update', (update: Uint8Array) => {
+    frame = updateFrame(update);
+  });
+  return () => {
+    pieces.push([new Uint8Array(bytes)]);
+    return frame;
+  };
 }
 
 export async function badRequests(trial: Trial): Promise<Company> {
@@ -51,15 +129,20 @@ const HOSTILE: readonly Uint8Array[] = [
   numbers(1, 1, 77, 0, 0, 2 ** 40, 0), // a clock beyond all
   numbers(0, 1, 1, 2 ** 31), // deletions that are not there
   numbers(2 ** 31, 0),
+  nestedTypes(70),
 ];
 
 /** As y-websocket says it. */
 function updateFrame(update: Uint8Array): Buffer {
-  const encoder = encoding.createEncoder();
-  encoding.writeVarUint(encoder, 0);
-  encoding.writeVarUint(encoder, 2);
-  encoding.writeVarUint8Array(encoder, update);
-  return Buffer.from(encoding.toUint8Array(encoder));
+  return syncFrame(UPDATE, update);
+}
+
+/** Types in types, deeper than may be. */
+function nestedTypes(depth: number): Uint8Array {
+  const ydoc = new Y.Doc();
+  let inner = ydoc.getMap<Y.Map<unknown>>('outermost');
+  for (let at = 0; at < depth; at += 1) inner = inner.set('inner', new Y.Map()) as typeof inner;
+  return Y.encodeStateAsUpdate(ydoc);
 }
 
 function numbers(...values: readonly number[]): Uint8Array {
