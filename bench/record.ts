@@ -42,7 +42,7 @@ export function circumstances(): Circumstances {
   const processors = cpus();
   return {
     takenAtIso: new Date().toISOString(),
-    commit: git('rev-parse', '--short', 'HEAD'),
+    commit: git('log', '-1', '--format=%h', '--', ...MEASURED),
     isDirty: git('status', '--porcelain', '--', '.', ':!bench/RESULTS.md', ':!bench/results') !== '',
     cpu: processors[0]?.model.trim() ?? 'unknown',
     cores: processors.length,
@@ -52,6 +52,9 @@ export function circumstances(): Circumstances {
     loadAverage: loadavg()[0]!,
   };
 }
+
+/** What a case runs: the last commit that changed it names what was measured, whatever was recorded or written since. */
+const MEASURED = ['src', 'bench', 'package-lock.json', ':!bench/*.md', ':!bench/results'];
 
 /** Without the locks that `git status` takes to refresh its index: somebody may be committing. */
 function git(...args: readonly string[]): string {
