@@ -192,6 +192,8 @@ export const FULL_WORKER = {
   /** 50,000 ops a second: more than a core can do, with Postgres on it. */
   writing: { rooms: 50, clients: 2, perSecond: 500 },
   sleeping: { rooms: 1_000, wokenPerSecond: 20 },
+  /** Whoever hears nothing for so long of what he wrote will not hear of it. */
+  silenceMsMax: 5_000,
 } as const;
 
 /** Events of 16 KB, 4 MB a second to each: past what the kernel takes for one who does not read, within the first seconds. */

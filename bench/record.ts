@@ -54,7 +54,7 @@ export function circumstances(): Circumstances {
 }
 
 /** What a case runs: the last commit that changed it names what was measured, whatever was recorded or written since. */
-const MEASURED = ['src', 'bench', 'package-lock.json', ':!bench/*.md', ':!bench/results'];
+const MEASURED = ['src', 'bench', 'package.json', 'package-lock.json', ':(exclude,glob)**/*.md', ':!bench/results'];
 
 /** Without the locks that `git status` takes to refresh its index: somebody may be committing. */
 function git(...args: readonly string[]): string {

@@ -27,7 +27,7 @@ export const SETTINGS = {
   DATA_DIR: text('Folder of the embedded mode: private Postgres, blobs, development keys.', { default: '.atrium' }),
   DATABASE_URL: Type.Optional(text('A Postgres (14 or later) to use instead of the private one.')),
   DATABASE_POOL_MAX: count(
-    'Connections to Postgres of each worker, beside four for the lease, claims and the journal. Too few: reads queue behind writes. Too many: Postgres spends itself on switching, or refuses: all workers together must stay below its max_connections.',
+    'Connections to Postgres of each worker, beside five for the lease, claims and the journal. Too few: reads queue behind writes. Too many: Postgres spends itself on switching, or refuses: all workers together must stay below its max_connections.',
     {
       default: 10,
       minimum: 3,

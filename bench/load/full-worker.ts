@@ -3,19 +3,20 @@
  * Expected: who comes then is refused and told so, at no price to who is there; and what it has accepted it finishes: every write of the calm and of those who
  * are too much is acknowledged. Beside more work than a core can do nobody is fast.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Case, Company, Trial } from '../case.ts';
 import { FULL_WORKER, NEIGHBOURS } from '../config.ts';
 import { atriumWith } from '../servers/atrium.ts';
 import { atriumClusterWith } from '../servers/atrium-cluster.ts';
 import { CALM, calmVariants } from './calm-rooms.ts';
 import { Crowd } from './crowd.ts';
+import type { JointLedger } from './joint-ledger.ts';
 import { ask } from './large-rooms.ts';
 import { Ledger } from './ledger.ts';
 import { eachOf } from './many-rooms.ts';
 import { startPace } from './pace.ts';
 import { people } from './presence-sdk.ts';
 import { type Closes, Seat } from './seat.ts';
-import { settled } from './window.ts';
 import { WritingRooms } from './writing-rooms.ts';
 
 const NO_SEAT = 'sockets beyond all that it takes';
@@ -87,12 +88,20 @@ async function strain(trial: Trial): Promise<Company> {
       stopWaking();
       stopWriting();
       rooms.book.close();
-      await settled(rooms.book);
+      await heardOut(rooms.book);
       rooms.leave();
       const unheard = rooms.book.expected - rooms.book.delivered;
       return [...rooms.losses, ...(unheard > 0 ? [`${unheard} of what was said of writes was not heard`] : [])];
     },
   };
+}
+
+/** What was accepted is heard at last, however long that takes: waits as long as more comes. */
+async function heardOut(book: JointLedger): Promise<void> {
+  for (let before = -1; book.delivered < book.expected && book.delivered > before; ) {
+    before = book.delivered;
+    await sleep(FULL_WORKER.silenceMsMax);
+  }
 }
 
 const sleeper = (room: number): string => `sleeping-${room}`;

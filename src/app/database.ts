@@ -14,7 +14,7 @@ export interface Database {
   readonly db: Sql;
   /** Connections of their own for claims and the journal: no load of reads may keep a write from being acknowledged. */
   readonly authority: Sql;
-  /** One for the lease: nothing that takes long may keep it from being renewed. */
+  /** For the lease alone: nothing that takes long may keep it from being renewed. */
   readonly lease: Sql;
   /** Only this process can be using it: the lock on DATA_DIR proves it. */
   readonly isPrivate: boolean;
@@ -28,6 +28,8 @@ const WAIT_MS_MAX = 30_000;
 const AGAIN_MS = 250;
 /** One for the journal's batch on its way, two for claims and snapshots. */
 const AUTHORITY_POOL_MAX = 3;
+/** The second is made when the first hangs: a new lease must not wait for that. */
+const LEASE_POOL_MAX = 2;
 
 export async function openDatabase(
   { DATABASE_URL, DATABASE_POOL_MAX, DATA_DIR }: Settings,
@@ -46,7 +48,7 @@ export async function openDatabase(
   }
   const db = openPostgres({ url, poolMax: DATABASE_POOL_MAX, log });
   const authority = openPostgres({ url, poolMax: AUTHORITY_POOL_MAX, log });
-  const lease = openPostgres({ url, poolMax: 1, log });
+  const lease = openPostgres({ url, poolMax: LEASE_POOL_MAX, log });
   const close = async (): Promise<void> => {
     await Promise.all([db.close(), authority.close(), lease.close()]);
     await embedded?.stop();

@@ -74,7 +74,12 @@ export function isReady(known: Vector, { needs, deletes }: ScannedUpdate, { cloc
   return true;
 }
 
-/** Whether nothing of it can be integrated before something else has come: trying would only add it to what waits, which Yjs merges anew each time. */
+/** Whether nothing of it can be integrated before something else has come. */
 export function waitsWhole(known: Vector, { spans, deletes }: ScannedUpdate): boolean {
   return deletes.length === 0 && spans.every(({ client, from }) => from > (known.get(client) ?? 0));
+}
+
+/** Whether it holds what is behind all that `vector` has of that client. */
+export function reachesBeyond(vector: Vector, { spans }: ScannedUpdate): boolean {
+  return spans.some(({ client, to }) => to > (vector.get(client) ?? 0));
 }

@@ -91,6 +91,21 @@ export function compactYdoc(doc: Ydoc): void {
   fold(doc, ydoc, base ?? Y.encodeStateAsUpdate(ydoc));
 }
 
+/** By client, the clock behind the last struct that waits, by the bytes that wait. */
+const ends = new WeakMap<Uint8Array, Vector>();
+const NOTHING: Vector = new Map();
+
+/** By client, the clock behind the last struct that waits; read once for the same bytes. */
+export function waitingTo(doc: Ydoc): Vector {
+  const { pendingStructs } = materialise(doc).store;
+  if (pendingStructs === null) return NOTHING;
+  const known = ends.get(pendingStructs.update);
+  if (known !== undefined) return known;
+  const { to } = Y.parseUpdateMetaV2(pendingStructs.update);
+  ends.set(pendingStructs.update, to);
+  return to;
+}
+
 /** Forgets the structs that wait: they were never part of the document, and whoever has them will send them again. Notes who sent them. */
 export function dropWaiting(doc: Ydoc): void {
   const ydoc = materialise(doc);

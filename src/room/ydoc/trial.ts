@@ -6,9 +6,9 @@ import type * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
 import { invalidUpdate } from './byte-reader.ts';
 import { type Added, type Crowding, mayWait, noteFree, stepsLeft } from './crowding.ts';
-import { type Reach, waitsWhole } from './fit.ts';
+import { type Reach, reachesBeyond, waitsWhole } from './fit.ts';
 import type { YdocLimits } from './limits.ts';
-import { dropWaiting, materialise, measureNesting } from './live.ts';
+import { dropWaiting, materialise, measureNesting, waitingTo } from './live.ts';
 import type { ScannedUpdate } from './scan.ts';
 import { deletesSomething, popTail, pushTail, type Ydoc } from './state.ts';
 import { StepMeter } from './steps.ts';
@@ -22,8 +22,7 @@ import type { Vector } from './vector.ts';
  */
 export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: YdocLimits): 'changed' | 'unchanged' {
   const { scanned, added } = tried;
-  if (waitsWhole(doc.known, scanned) && doc.pendingBytes + update.length > limits.pendingBytesMax)
-    throw early(tooManyBytes(limits));
+  if (isOnlyMoreToWait(doc, update, scanned, limits)) throw early(tooManyBytes(limits));
   const before = stateBefore(doc);
   const meter = meterOf(doc, tried, limits);
   const deletes = deletesSomething(doc, scanned);
@@ -60,6 +59,15 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Y
   if (before.pendingBytes > 0 || doc.pendingBytes > 0) doc.free.clear();
   else noteFree(doc.free, scanned, doc.known, limits.freeClientsMax);
   return 'changed';
+}
+
+/**
+ * Beside what waits already it would be too much, and all of it would wait: that need not be tried, which takes Yjs as long as all that waits is. What waits may
+ * come again.
+ */
+function isOnlyMoreToWait(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate, limits: YdocLimits): boolean {
+  if (doc.pendingBytes === 0 || doc.pendingBytes + update.length <= limits.pendingBytesMax) return false;
+  return waitsWhole(doc.known, scanned) && reachesBeyond(waitingTo(doc), scanned);
 }
 
 /** What is tried, and what is known of it before. */

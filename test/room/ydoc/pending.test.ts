@@ -61,6 +61,7 @@ describe('[YD8] updates that wait', () => {
     const waiting = doc.pendingBytes;
     for (const update of early.slice(6)) expectEarly(() => acceptUpdate(watched, update, from('flood'), limits));
     expect([written, doc.pendingBytes]).toEqual([[], waiting]);
+    expect(acceptUpdate(doc, early[4]!, from('flood'), limits).changed).toBe(false); // it waits already
     acceptUpdate(doc, block(7, 0, string('x')), from('flood'), limits);
     expect([doc.pendingBytes, readYdocJson(doc, { formatting: 'plain' })]).toEqual([0, { text: 'x'.repeat(1_801) }]);
   });
