@@ -30,7 +30,7 @@ export interface WorkerDeps {
   };
   /** Connections for claims, journal and snapshots alone. */
   readonly authority: Sql;
-  /** One for the lease alone. */
+  /** For the lease alone. */
   readonly lease: Sql;
   readonly blobs: Blobs;
   /** `workerName` is of this process alone and begins the ids of its sessions. */
