@@ -29,7 +29,7 @@ export function childWorkers({
       });
     } catch (error) {
       setImmediate(() => ended(notMade(error))); // as Node itself does for most reasons, but not for ENOMEM and E2BIG
-      return { pid: null, stop: () => undefined, kill: () => undefined };
+      return NOBODY;
     }
     child.on('message', (message) => events.onReport(message as WorkerReport));
     child.on('exit', (code, signal) => ended({ code, signal }));
@@ -37,9 +37,13 @@ export function childWorkers({
     child.on('error', (error) => {
       if (child.pid === undefined) ended(notMade(error));
     });
-    return { pid: child.pid ?? null, stop: () => void child.kill('SIGTERM'), kill: () => void child.kill('SIGKILL') };
+    if (child.pid === undefined) return NOBODY;
+    return { pid: child.pid, stop: () => void child.kill('SIGTERM'), kill: () => void child.kill('SIGKILL') };
   };
 }
+
+/** Node's `kill` would signal the number 0 here, which is this process with its whole group, or whatever number lies in memory. */
+const NOBODY = { pid: null, stop: () => undefined, kill: () => undefined };
 
 function notMade(err: unknown): ChildExit {
   return { code: null, signal: null, err };

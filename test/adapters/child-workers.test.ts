@@ -1,35 +1,20 @@
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { childWorkers } from '../../src/adapters/child-workers.ts';
-import type { ChildExit } from '../../src/kernel/cluster/child-worker.ts';
+import { compiled } from '../support/compiled.ts';
 
-/** A single string of the environment may have 128 KiB on Linux: Node throws what the system says then. */
-const TOO_LONG = 'x'.repeat(200_000);
+const program = await compiled('test/support/unmade-child.ts');
 
 test.each([
-  { how: 'throws', entry: 'none.mjs', settings: { LONG: TOO_LONG }, code: 'E2BIG' },
-  { how: 'is told later', entry: 'none.mjs', settings: {}, code: 'ENOENT' },
+  ['throws', 'E2BIG'],
+  ['later', 'ENOENT'],
 ])(
-  '[SV16] a process that cannot be made is one that ended, in a later turn, with why: it $how',
-  async ({ entry, settings, code }) => {
-    const execPath = process.execPath;
-    if (code === 'ENOENT') process.execPath = '/no/such/node';
-    try {
-      let isStarting = true;
-      const exit = await new Promise<ChildExit & { isLater: boolean }>((resolve) => {
-        const child = childWorkers({ entry, execArgv: [] })({
-          index: 0,
-          settings,
-          onReport: () => undefined,
-          onExit: (how) => resolve({ ...how, isLater: !isStarting }),
-        });
-        isStarting = false;
-        expect(child.pid).toBeNull();
-        child.stop();
-        child.kill();
-      });
-      expect(exit).toMatchObject({ code: null, signal: null, err: { code }, isLater: true });
-    } finally {
-      process.execPath = execPath;
-    }
+  '[SV16] a process that cannot be made is one that ended, in a later turn, with why, and to signal it is to signal nobody: Node %s',
+  async (how, code) => {
+    const child = spawn(process.execPath, [program, how], { detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
+    const said = text(child.stdout);
+    const exit = await new Promise((resolve) => child.once('close', (...exited) => resolve(exited)));
+    expect(exit).toEqual([0, null]);
+    expect(JSON.parse(await said)).toMatchObject({ pid: null, code: null, signal: null, err: { code }, isLater: true });
   },
 );

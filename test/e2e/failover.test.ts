@@ -64,12 +64,9 @@ test('[TL1] what a standby had not been sent when it took over is written there 
   const port = await quietPorts(1);
   const start = async (): Promise<ServerProcess> => {
     const DATABASE_URL = primary.url('atrium', clients.port);
-    const server = aServerProcess({
-      PORT: String(port),
-      DATABASE_URL,
-      SECRET_KEY,
-      DATA_DIR: await aDataDir('atrium-failover-blobs-'),
-    });
+    const DATA_DIR = await aDataDir('atrium-failover-blobs-');
+    onTestFinished(() => rm(DATA_DIR, { recursive: true })); // after the end of its server, which is told of later and therefore first
+    const server = aServerProcess({ PORT: String(port), DATABASE_URL, SECRET_KEY, DATA_DIR });
     await server.ready(port);
     return server;
   };
