@@ -1,9 +1,9 @@
 /** Development keys: made once, kept in DATA_DIR, so that a newcomer's second start has the same keys as the first. */
-import { mkdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Random } from '../base/clock.ts';
 import { StartRefused } from '../base/start-refused.ts';
-import { nullWhenMissing, publish, writeAside } from './durable-files.ts';
+import { makeFolder, nullWhenMissing, publish, writeAside } from './durable-files.ts';
 
 export interface Keys {
   readonly secretKey: string;
@@ -21,15 +21,26 @@ export function isDevelopmentKey(key: string): boolean {
 
 /**
  * All who start at once get the same.
- * @throws StartRefused when the file is there but is not ours to understand.
+ * @throws StartRefused when the file is there but is not ours to understand, or cannot be made.
  */
 export async function developmentKeys({ dataDir, random }: { dataDir: string; random: Random }): Promise<Keys> {
   const path = join(dataDir, FILE);
+  const text = await textOf(path, random).catch((error: unknown) => {
+    const said = (error as Error).message;
+    throw new StartRefused(`DATA_DIR cannot hold the development keys (${said}): name a folder that this user may write to.`, {
+      cause: error,
+    });
+  });
+  return keysIn(text, path);
+}
+
+/** What is there, or is made now. */
+async function textOf(path: string, random: Random): Promise<string> {
   const kept = await readFile(path, 'utf8').catch(nullWhenMissing);
-  if (kept !== null) return keysIn(kept, path);
-  await mkdir(dataDir, { recursive: true });
+  if (kept !== null) return kept;
+  await makeFolder(dirname(path));
   await makeFile(path, random);
-  return keysIn(await readFile(path, 'utf8'), path);
+  return readFile(path, 'utf8');
 }
 
 /** The file is whole from the moment it is there. Where another start was faster it stays as that one made it. */

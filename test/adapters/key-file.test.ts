@@ -72,3 +72,12 @@ test.each([
   });
   expect(await readFile(path, 'utf8')).toBe(text);
 });
+
+test('[CG5] a folder that cannot be made, or not be written to, refuses to start with a sentence', async () => {
+  const folder = await aFolder();
+  await writeFile(join(folder, 'file'), '');
+  await expect(keysOf(join(folder, 'file', 'below'))).rejects.toMatchObject({
+    name: 'StartRefused',
+    message: expect.stringMatching(/^DATA_DIR cannot hold the development keys \(ENOTDIR: /),
+  });
+});
