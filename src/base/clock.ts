@@ -52,6 +52,11 @@ export function chanceFrom(random: Random): number {
   return (high * 256 + low) / 65_536;
 }
 
+/** Whether less than `windowMs` have passed since `fromMs`, by a clock that may be set back: then they have passed. */
+export function isWithin(windowMs: number, { fromMs, nowMs }: { readonly fromMs: number; readonly nowMs: number }): boolean {
+  return nowMs >= fromMs && nowMs - fromMs < windowMs;
+}
+
 /** ISO 8601 in UTC with milliseconds, the only form in which times leave the server. */
 export function isoFromMs(ms: number): string {
   return new Date(ms).toISOString();

@@ -4,6 +4,7 @@
  * The SDK's Yjs provider keeps its awareness in two presence keys (protocol 9.2). y-websocket clients echo what they hear, and forget
  * states not renewed for 30 s; hence the clocks, the owner of each state, and the refresh.
  */
+import { isWithin } from '../base/clock.ts';
 import type { SessionId } from '../base/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
@@ -135,7 +136,7 @@ export function forgetAwareness(room: RoomState, { id, awarenessId }: Session): 
 export function refreshAwareness(room: RoomState, ctx: DecideContext): Effect[] {
   const states: AwarenessState[] = [];
   for (const [clientId, entry] of room.awareness) {
-    if (entry.state === null || ctx.nowMs - entry.sentAtMs < REFRESH_EVERY_MS) continue;
+    if (entry.state === null || isWithin(REFRESH_EVERY_MS, { fromMs: entry.sentAtMs, nowMs: ctx.nowMs })) continue;
     if (room.sessions.get(entry.session)?.kind === 'yjs') continue;
     const renewed = { ...entry, clock: entry.clock + 1, sentAtMs: ctx.nowMs };
     room.awareness.set(clientId, renewed);

@@ -2,6 +2,7 @@
  * What newcomers hear of the presences of those who are there: SDK clients send them copies. One copy may be some 2,000 times the message that asks for it,
  * so large ones are made for so many newcomers a second; the others hear it as it is at the next tick.
  */
+import { isWithin } from '../base/clock.ts';
 import type { SessionId } from '../base/ids.ts';
 import { fullPresenceText, presenceBytes } from './kept-presence.ts';
 import { fullPresence } from './roster.ts';
@@ -30,7 +31,7 @@ const late = new WeakMap<RoomState, Map<SessionId, Set<SessionId>>>();
 /** The presence of `session` for one newcomer, now or later. */
 export function copyFor(room: RoomState, session: Session, newcomer: Session, { nowMs }: DecideContext): Effect[] {
   const window = windows.get(session);
-  if (window !== undefined && nowMs - window.fromMs < WINDOW_MS && window.bytes >= COPIED_BYTES_MAX) {
+  if (window !== undefined && isOpen(window, nowMs) && window.bytes >= COPIED_BYTES_MAX) {
     noteLate(room, session, newcomer);
     return [];
   }
@@ -67,8 +68,12 @@ export function lateCopies(room: RoomState): Effect[] {
 function count(session: Session, bytes: number, nowMs: number): void {
   const window = windows.get(session);
   if (window === undefined) windows.set(session, { fromMs: nowMs, bytes });
-  else if (nowMs - window.fromMs >= WINDOW_MS) Object.assign(window, { fromMs: nowMs, bytes });
-  else window.bytes += bytes;
+  else if (isOpen(window, nowMs)) window.bytes += bytes;
+  else Object.assign(window, { fromMs: nowMs, bytes });
+}
+
+function isOpen({ fromMs }: Window, nowMs: number): boolean {
+  return isWithin(WINDOW_MS, { fromMs, nowMs });
 }
 
 function noteLate(room: RoomState, session: Session, newcomer: Session): void {

@@ -119,6 +119,17 @@ test('[AW7] a newcomer hears of all states, and SDK states are renewed before Yj
   expect(states(say(room, { type: 'clock.tick' }, 15_000))).toEqual([{ clientId: 5, clock: 2, state: { c: 1 } }]);
 });
 
+test('[AW7] a machine whose clock was set back renews SDK states, and goes on from there', () => {
+  const room = aRoom('bob', yjs('ann'));
+  say(room, { type: 'clock.tick' }, 100_000);
+  presence(room, 'bob', { __yjs_clientid: 5, __yjs: { c: 1 } }, -1);
+  const ticksAt = (nowMs: number) => states(say(room, { type: 'clock.tick' }, nowMs)).map(({ clock }) => clock);
+  const [first] = ticksAt(100_000);
+  expect(ticksAt(20_000)).toEqual([(first ?? 1) + 1]);
+  expect(ticksAt(20_001)).toEqual([]);
+  expect(ticksAt(35_000)).toEqual([(first ?? 1) + 2]);
+});
+
 test('[AW8] awareness that is no awareness is refused', () => {
   const room = aRoom(yjs('ann'));
   const broken = say.bind(null, room, { type: 'awareness.change', from: id('ann'), update: new Uint8Array([200, 200, 200]) });

@@ -3,6 +3,7 @@
  * document between two questions has each answered anew. What is asked beyond that is answered at the next tick that has room for it, once for all
  * questions about one document.
  */
+import { isWithin } from '../../base/clock.ts';
 import type { SessionId } from '../../base/ids.ts';
 import type { DecideContext, RoomState, Session } from '../shapes.ts';
 import type { Ydoc } from './state.ts';
@@ -30,8 +31,8 @@ const late = new WeakMap<RoomState, Map<SessionId, Map<string, Vector>>>();
 /** Whether a question is answered at once; it is counted then. */
 export function isAnsweredNow(session: Session, doc: Ydoc, { nowMs }: DecideContext): boolean {
   const known = windows.get(session);
-  const isOver = known === undefined || nowMs - known.fromMs >= WINDOW_MS;
-  const window = isOver ? { fromMs: nowMs, bytes: 0 } : known;
+  const isOpen = known !== undefined && isWithin(WINDOW_MS, { fromMs: known.fromMs, nowMs });
+  const window = isOpen ? known : { fromMs: nowMs, bytes: 0 };
   if (window.bytes >= ASKED_BYTES_MAX) return false;
   window.bytes += priceOf(doc);
   windows.set(session, window);
