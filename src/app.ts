@@ -5,6 +5,7 @@
  */
 
 import { probePort } from './adapters/listen-probe.ts';
+import { openFilesMax } from './adapters/open-files.ts';
 import { chooseServer } from './adapters/server-choice.ts';
 import { type Admin, openAdmin } from './app/admin.ts';
 import { watchBacklog } from './app/backlog.ts';
@@ -14,6 +15,7 @@ import { keysFor } from './app/keys.ts';
 import { countClose, measuredHttp } from './app/measured.ts';
 import { restApi } from './app/rest.ts';
 import { startRooms } from './app/rooms.ts';
+import { socketLimits } from './app/socket-limits.ts';
 import { openTracing } from './app/tracing.ts';
 import { openVitals } from './app/vitals.ts';
 import { openWeb } from './app/web.ts';
@@ -91,6 +93,7 @@ async function startServing(
     await database.close();
     throw error;
   });
+  const { connectionsMax, socketsMax } = socketLimits(settings.CONNECTIONS_MAX, { openFiles: openFilesMax(), log });
   const intake = new Intake({ clock: systemClock, log });
   const { metrics, shedding, report } = openVitals(settings, { log, metrics: admin.metrics, workerName, intake });
   const outbox = new SqlOutbox({ db: database.db, clock: systemClock, log });
@@ -109,6 +112,7 @@ async function startServing(
     report,
     sheds: shedding.sheds,
     intake,
+    connectionsMax,
     ...(onRegistered !== undefined && { onRegistered }),
   }).catch(async (error: unknown) => {
     shedding.close();
@@ -129,6 +133,7 @@ async function startServing(
     sendBufferBytesMax: SEND_BUFFER_BYTES_BACKSTOP,
     reportBug: (error) => log.error({ err: error }, 'handler failed'),
     socketClosed: (code) => countClose(metrics, code),
+    connectionsMax: socketsMax,
   });
 
   const stopAll = async (): Promise<void> => {

@@ -118,11 +118,14 @@ export const SETTINGS = {
       maximum: 86_400,
     },
   ),
-  CONNECTIONS_MAX: count('Sockets on one worker; more are asked to come back later.', {
-    default: 20_000,
-    minimum: 1,
-    maximum: 1_000_000,
-  }),
+  CONNECTIONS_MAX: count(
+    'Sockets on one worker; more are asked to come back later. No more than the limit of open files allows.',
+    {
+      default: 20_000,
+      minimum: 1,
+      maximum: 1_000_000,
+    },
+  ),
   CONNECTIONS_PER_ROOM_MAX: count('Sockets in one room; more are told that it is full.', {
     default: 1_000,
     minimum: 1,

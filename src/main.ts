@@ -2,9 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { findSupervisor } from './adapters/child-workers.ts';
+import { LogOutput } from './adapters/log-output.ts';
 import { spareTheOnlyCore } from './adapters/one-core.ts';
 import { EXIT, helpText, readCommandLine } from './app/command-line.ts';
 import { endWith } from './app/end-with.ts';
+import { systemClock } from './base/clock.ts';
 import { type Log, makeLog } from './base/observe.ts';
 import { StartRefused } from './base/start-refused.ts';
 import { readSettings, type Settings } from './config.ts';
@@ -18,7 +20,7 @@ async function main(): Promise<void> {
   Object.assign(process.env, line.environment); // workers that this process starts inherit it
   const settings = settingsOrExit();
   const link = findSupervisor();
-  const log = link === null ? makeLog(settings.LOG_LEVEL) : makeLog(settings.LOG_LEVEL).child({ worker: link.index });
+  const log = openLog(settings, link);
   process.on('uncaughtException', (error) => {
     log.error({ err: error }, 'uncaught error; ending, because the state behind it cannot be trusted');
     process.exit(1);
@@ -31,6 +33,15 @@ async function main(): Promise<void> {
     await link.report({ type: 'refused', sentence: error.message });
     process.exit(1); // the supervisor says why, once for all workers
   }
+}
+
+function openLog({ LOG_LEVEL }: Settings, link: SupervisorLink | null): Log {
+  const onLost = (lines: number): void => log.warn({ lines }, 'log lines lost: they could not be written in time');
+  const output = new LogOutput({ fd: process.stdout.fd, clock: systemClock, onLost });
+  process.on('exit', () => output.finish());
+  process.stdout.on('error', () => undefined); // of the welcome: whoever cannot hear it is still served
+  const log = makeLog(LOG_LEVEL, output);
+  return link === null ? log : log.child({ worker: link.index });
 }
 
 /** Each part is loaded only where it is needed: a supervisor is small. */

@@ -16,7 +16,7 @@ import { Ledger } from './ledger.ts';
 import { eachOf } from './many-rooms.ts';
 import { startPace } from './pace.ts';
 import { people } from './presence-sdk.ts';
-import { type Closes, Seat } from './seat.ts';
+import { startDialling } from './seat.ts';
 import { WritingRooms } from './writing-rooms.ts';
 
 const NO_SEAT = 'sockets beyond all that it takes';
@@ -53,16 +53,11 @@ async function noSeat(trial: Trial): Promise<Company> {
     const ledger = new Ledger({ senders: 1, clients, reach: 'others' });
     crowds.push(await Crowd.enter(trial, people({ roomId: `seats-${room}`, clients, ledger })));
   }
-  const closes: Closes = { count: 0 };
-  const stopDialling = startPace({
-    senders: 1,
-    perSecond: FULL_WORKER.dialsPerSecond,
-    send: () => void new Seat(trial, 'seats-0', closes).dial(),
-  });
+  const { closes, stop } = startDialling(trial, { roomId: 'seats-0', perSecond: FULL_WORKER.dialsPerSecond });
   return {
     refused: () => closes.count,
     stop() {
-      stopDialling();
+      stop();
       for (const crowd of crowds) crowd.leave();
       return crowds.flatMap(({ losses }) => losses);
     },

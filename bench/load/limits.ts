@@ -17,8 +17,8 @@ import { Ledger } from './ledger.ts';
 import { eachOf } from './many-rooms.ts';
 import { startPace } from './pace.ts';
 import { people } from './presence-sdk.ts';
-import { badRequests, hostileUpdates, longBodies, longPresences, streamedBodies, waitingUpdates } from './refused.ts';
-import { Seat } from './seat.ts';
+import { badRequests, hostileUpdates, longBodies, longFrames, longPresences, streamedBodies, waitingUpdates } from './refused.ts';
+import { Seat, startDialling } from './seat.ts';
 
 const WRITES = 'writes that do not fit';
 const LONG_BODIES = 'bodies that are too long';
@@ -87,36 +87,13 @@ async function fullRoom(trial: Trial): Promise<Company> {
   const clients = LIMITS.seats;
   const ledger = new Ledger({ senders: 1, clients, reach: 'others' });
   const seated = await Crowd.enter(trial, people({ roomId: 'full', clients, ledger }));
-  const closes = { count: 0 };
-  const stopDialling = startPace({
-    senders: 1,
-    perSecond: LIMITS.dialsPerSecond,
-    send: () => void new Seat(trial, 'full', closes).dial(),
-  });
+  const { closes, stop } = startDialling(trial, { roomId: 'full', perSecond: LIMITS.dialsPerSecond });
   return {
     refused: () => closes.count,
     stop() {
-      stopDialling();
+      stop();
       seated.leave();
       return seated.losses;
-    },
-  };
-}
-
-async function longFrames(trial: Trial): Promise<Company> {
-  const closes = { count: 0 };
-  const frame = Buffer.from(JSON.stringify([{ type: 103, event: 'x'.repeat(LIMITS.longBytes) }]));
-  await trial.server.openRoom(trial.address, 'long');
-  const stopDialling = startPace({
-    senders: 1,
-    perSecond: LIMITS.dialsPerSecond,
-    send: () => void new Seat(trial, 'long', closes).dial(frame),
-  });
-  return {
-    refused: () => closes.count,
-    stop() {
-      stopDialling();
-      return [];
     },
   };
 }

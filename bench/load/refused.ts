@@ -10,7 +10,7 @@ import { documentOf } from './documents.ts';
 import { ask } from './large-rooms.ts';
 import { Line, wayInto } from './line.ts';
 import { startPace } from './pace.ts';
-import { type Closes, Seat } from './seat.ts';
+import { type Dialling, startDialling } from './seat.ts';
 import { isStep, STEP_1, syncFrame, UPDATE } from './sync-frames.ts';
 
 type Refusable = Company & { readonly refused: () => number };
@@ -22,12 +22,15 @@ const STREAMED_PIECE_BYTES = 64 * 1024;
 export async function hostileUpdates(trial: Trial): Promise<Company> {
   await trial.server.openRoom(trial.address, ROOM);
   const frames = HOSTILE.map(updateFrame);
-  const closes: Closes = { count: 0 };
-  return paced(
-    closes,
-    LIMITS.dialsPerSecond,
-    (turn) => void new Seat(trial, ROOM, closes, 'yjs').dial(frames[turn % frames.length]),
-  );
+  return dialled(trial, { roomId: ROOM, door: 'yjs', hello: (turn) => frames[turn % frames.length]! });
+}
+
+/** Each over a socket of its own, which is closed for it. */
+export async function longFrames(trial: Trial): Promise<Company> {
+  const roomId = 'long';
+  await trial.server.openRoom(trial.address, roomId);
+  const frame = Buffer.from(JSON.stringify([{ type: 103, event: 'x'.repeat(LIMITS.longBytes) }]));
+  return dialled(trial, { roomId, hello: () => frame });
 }
 
 export async function longBodies(trial: Trial): Promise<Company> {
@@ -56,13 +59,12 @@ export async function streamedBodies(trial: Trial): Promise<Refusable> {
 
 /** Each over a socket of its own, which is closed for it. */
 export async function longPresences(trial: Trial): Promise<Refusable> {
-  const room = 'shown';
-  await trial.server.openRoom(trial.address, room);
+  const roomId = 'shown';
+  await trial.server.openRoom(trial.address, roomId);
   const shown = Buffer.from(
     JSON.stringify([{ type: 100, targetActor: -1, data: { picture: 'x'.repeat(LIMITS.longPresenceBytes) } }]),
   );
-  const closes: Closes = { count: 0 };
-  return paced(closes, LIMITS.dialsPerSecond, () => void new Seat(trial, room, closes).dial(shown));
+  return dialled(trial, { roomId, hello: () => shown });
 }
 
 /** Clients that build on what they never bring: the room asks for it, and keeps no more than it may. Counted is what it asks. */
@@ -177,9 +179,17 @@ async function requests(trial: Trial, perSecond: number, bad: readonly Bad[]): P
   });
 }
 
+function dialled(trial: Trial, dialling: Omit<Dialling, 'perSecond'>): Refusable {
+  const { closes, stop } = startDialling(trial, { ...dialling, perSecond: LIMITS.dialsPerSecond });
+  return refusable(closes, stop);
+}
+
 function paced(refused: { readonly count: number }, perSecond: number, act: (turn: number) => void): Refusable {
   let turn = 0;
-  const stop = startPace({ senders: 1, perSecond, send: () => act(turn++) });
+  return refusable(refused, startPace({ senders: 1, perSecond, send: () => act(turn++) }));
+}
+
+function refusable(refused: { readonly count: number }, stop: () => void): Refusable {
   return {
     refused: () => refused.count,
     stop() {

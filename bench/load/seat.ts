@@ -3,6 +3,7 @@ import type { Trial } from '../case.ts';
 import { LIMITS } from '../config.ts';
 import type { Door } from '../servers/server.ts';
 import { Line, wayInto } from './line.ts';
+import { startPace } from './pace.ts';
 
 export interface Closes {
   count: number;
@@ -55,4 +56,23 @@ export class Seat {
       if (!this.#hasLeft) setTimeout(() => this.#comeBack(), LIMITS.pauseMs);
     });
   }
+}
+
+/** Sockets that come on and on, each once; `hello` is what the one of this turn says. Counted are those that the server closes. */
+export interface Dialling {
+  readonly roomId: string;
+  readonly perSecond: number;
+  readonly door?: Door;
+  readonly hello?: (turn: number) => Buffer;
+}
+
+/** Starts now. */
+export function startDialling(
+  trial: Trial,
+  { roomId, perSecond, door, hello }: Dialling,
+): { readonly closes: Readonly<Closes>; readonly stop: () => void } {
+  const closes: Closes = { count: 0 };
+  let turn = 0;
+  const send = (): void => void new Seat(trial, roomId, closes, door).dial(hello?.(turn++));
+  return { closes, stop: startPace({ senders: 1, perSecond, send }) };
 }

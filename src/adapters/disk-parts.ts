@@ -1,7 +1,7 @@
 /**
  * Uploads in parts on disk: a folder per upload, a file per part that ends with its etag. Completing copies the parts into one blob.
  */
-import { mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Random } from '../base/clock.ts';
 import type { AppError } from '../base/errors.ts';
@@ -17,11 +17,13 @@ import {
   type UploadedPart,
 } from '../kernel/persistence/blob-parts.ts';
 import { type BlobBody, mustBeBlobKey, type StoredBlob } from '../kernel/persistence/blobs.ts';
-import { nullWhenMissing, readPieces, replace, writeAside } from './durable-files.ts';
+import type { Disk } from './disk.ts';
+import { makeFolder, nullWhenMissing, readPieces, replace, writeAside } from './durable-files.ts';
 
 interface DiskPartsOptions {
   readonly directory: string;
   readonly random: Random;
+  readonly disk: Disk;
   readonly put: (key: string, body: BlobBody) => Promise<StoredBlob>;
 }
 
@@ -41,34 +43,48 @@ export class DiskParts implements BlobParts {
   async start(key: string): Promise<PartsUpload> {
     const upload = { key: mustBeBlobKey(key), uploadId: this.#options.random.uuid() };
     const folder = this.#folderOf(upload);
-    await mkdir(folder, { recursive: true });
-    await writeAside(join(folder, KEY_FILE), Buffer.from(key));
-    return upload;
+    return this.#options.disk.ask('start upload', async () => {
+      await makeFolder(folder);
+      await writeAside(join(folder, KEY_FILE), Buffer.from(key));
+      return upload;
+    });
   }
 
   async put(upload: PartsUpload, partNumber: number, part: { body: BlobBody; size?: number }): Promise<UploadedPart> {
     mustBePartNumber(partNumber);
-    await this.#mustExist(upload);
     const folder = this.#folderOf(upload);
-    const aside = join(folder, this.#options.random.uuid());
-    const { size, sha256 } = await writeAside(aside, countedBody(part.body, part.size), etagOf).catch(goneOf(upload));
-    await replace(aside, join(folder, String(partNumber))).catch(goneOf(upload));
-    return { partNumber, size, etag: etagOf({ sha256 }) };
+    return this.#options.disk.ask('put part', async () => {
+      await this.#mustExist(upload);
+      const aside = join(folder, this.#options.random.uuid());
+      const { size, sha256 } = await writeAside(aside, countedBody(part.body, part.size), etagOf).catch(goneOf(upload));
+      await replace(aside, join(folder, String(partNumber))).catch(goneOf(upload));
+      return { partNumber, size, etag: etagOf({ sha256 }) };
+    });
   }
 
   async complete(upload: PartsUpload, parts: readonly NamedPart[], limits: SizeLimits): Promise<{ size: number }> {
-    await this.#mustExist(upload);
-    const inOrder = mustMatchParts(await this.#list(upload), parts, limits);
-    const { size } = await this.#options.put(upload.key, this.#bytesOf(upload, inOrder)).catch(goneOf(upload));
-    await this.abort(upload);
-    return { size };
+    return this.#options.disk.ask('complete upload', async () => {
+      await this.#mustExist(upload);
+      const inOrder = mustMatchParts(await this.#list(upload), parts, limits);
+      const { size } = await this.#options.put(upload.key, this.#bytesOf(upload, inOrder));
+      await this.#abort(upload);
+      return { size };
+    });
   }
 
   async abort(upload: PartsUpload): Promise<void> {
-    if (await this.#exists(upload)) await rm(this.#folderOf(upload), { recursive: true, force: true });
+    await this.#options.disk.ask('abort', () => this.#abort(upload));
   }
 
   async abortStale({ beforeMs }: { beforeMs: number }): Promise<number> {
+    return this.#options.disk.ask('abort stale', () => this.#abortStale(beforeMs));
+  }
+
+  async #abort(upload: PartsUpload): Promise<void> {
+    if (await this.#exists(upload)) await rm(this.#folderOf(upload), { recursive: true, force: true });
+  }
+
+  async #abortStale(beforeMs: number): Promise<number> {
     const entries = (await readdir(this.#options.directory, { withFileTypes: true }).catch(nullWhenMissing)) ?? [];
     let aborted = 0;
     for (const entry of entries.slice(0, STALE_AT_ONCE_MAX)) {
@@ -83,8 +99,12 @@ export class DiskParts implements BlobParts {
   }
 
   async *#bytesOf(upload: PartsUpload, parts: readonly UploadedPart[]): AsyncGenerator<Uint8Array> {
-    for (const { partNumber, size } of parts) {
-      if (size > 0) yield* readPieces(join(this.#folderOf(upload), String(partNumber)), { end: size - 1 });
+    try {
+      for (const { partNumber, size } of parts) {
+        if (size > 0) yield* readPieces(join(this.#folderOf(upload), String(partNumber)), { end: size - 1 });
+      }
+    } catch (error) {
+      goneOf(upload)(error as NodeJS.ErrnoException);
     }
   }
 

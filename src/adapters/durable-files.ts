@@ -44,10 +44,24 @@ async function writeAll(file: FileHandle, pieces: Iterable<Uint8Array> | AsyncIt
 /** Gives a file its name, for good also after a power cut. False, and nothing is changed, when the name is taken. */
 export async function publish(aside: string, path: string): Promise<boolean> {
   const directory = dirname(path);
-  const made = await mkdir(directory, { recursive: true });
+  const made = await makeFolder(directory);
   const isNew = await linkOnce(aside, path);
   await syncUp(directory, made === undefined ? directory : dirname(made));
   return isNew;
+}
+
+/**
+ * Makes a folder, and those above it that are missing; resolves with the first one made. What Node calls ENOENT then is not always that: of a
+ * read-only file system the folder, made by itself, tells.
+ */
+export async function makeFolder(path: string): Promise<string | undefined> {
+  try {
+    return await mkdir(path, { recursive: true });
+  } catch (error) {
+    const { code, path: failed } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && failed !== undefined) await mkdir(failed);
+    throw error;
+  }
 }
 
 async function linkOnce(aside: string, path: string): Promise<boolean> {

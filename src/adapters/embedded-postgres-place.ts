@@ -26,6 +26,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { systemClock } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
 import { StartRefused } from '../base/start-refused.ts';
 
@@ -50,6 +51,13 @@ export interface PlaceOptions {
   readonly log: Log;
 }
 
+/** What the name of a copy begins with until it is whole. */
+const UNFINISHED = 'unfinished-postgres-';
+/** Shorter than a copy may take on a slow disk, this would take it from a start that is at work. */
+const LEFT_OVER_AFTER_MS = 24 * 3_600_000;
+
+const run = promisify(execFile);
+
 /** @throws StartRefused when there is no user to run as, or no place that this user can reach. */
 export async function findPlace({ dataDir, sharedDir, log }: PlaceOptions): Promise<Place> {
   await mkdir(dataDir, { recursive: true });
@@ -68,7 +76,7 @@ async function findUser(home: string): Promise<User> {
   const owner = await stat(home).catch(whenMissing(null));
   if (owner !== null && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   for (const name of ['postgres', 'nobody']) {
-    const ids = await Promise.all(['-u', '-g'].map((flag) => promisify(execFile)('id', [flag, name]))).catch(() => null);
+    const ids = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, name]))).catch(() => null);
     if (ids !== null) return { uid: Number(ids[0]!.stdout), gid: Number(ids[1]!.stdout) };
   }
   throw new StartRefused(
@@ -124,20 +132,43 @@ async function findBinaries({ copyTo, user, log }: { copyTo: string; user: User 
   const { native, version } = await findPackage();
   if ((await makeLinks(native)) && (await canRun(join(native, 'bin', 'postgres'), user))) return join(native, 'bin');
 
+  await removeLeftovers(copyTo, log);
   const copy = join(copyTo, `postgres-${version}`);
   if (!(await exists(copy))) {
     if (user !== null) await makeOpen(copyTo);
-    const unfinished = await mkdtemp(`${copy}-`);
-    await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
-    await openToAll(unfinished);
-    await makeLinks(unfinished);
-    await rename(unfinished, copy).catch(async (error: NodeJS.ErrnoException) => {
-      await rm(unfinished, { recursive: true });
-      if (!(await exists(copy))) throw error; // another Atrium was faster
-    });
+    await copyWhole(native, copy);
     log.info({ copy }, 'Postgres binaries copied to where its user can run them');
   }
   return join(copy, 'bin');
+}
+
+/** The copy gets its name when all of it is on disk: whoever finds it later asks no more. */
+async function copyWhole(native: string, copy: string): Promise<void> {
+  const unfinished = await mkdtemp(join(dirname(copy), UNFINISHED));
+  try {
+    await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
+    await openToAll(unfinished);
+    await makeLinks(unfinished);
+    await run('sync', ['-f', unfinished]); // its whole file system: a thousand files, one by one, take longer
+    await rename(unfinished, copy);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    if (!(await exists(copy))) throw error; // another Atrium was faster
+  }
+}
+
+/** Those of starts that were killed. What cannot be removed may stay: all it takes is room. */
+async function removeLeftovers(directory: string, log: Log): Promise<void> {
+  for (const name of await readdir(directory).catch(whenMissing<string[]>([]))) {
+    if (!name.startsWith(UNFINISHED)) continue;
+    const path = join(directory, name);
+    try {
+      const { mtimeMs } = await stat(path);
+      if (systemClock.nowMs() - mtimeMs > LEFT_OVER_AFTER_MS) await rm(path, { recursive: true, force: true });
+    } catch (error) {
+      log.warn({ err: error, path }, 'an unfinished copy of Postgres could not be removed');
+    }
+  }
 }
 
 async function findPackage(): Promise<{ native: string; version: string }> {

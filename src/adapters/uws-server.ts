@@ -2,7 +2,7 @@
  * The server port over uWebSockets.js: native code for Node 20–22 on glibc. Elsewhere loading it fails, and `server-choice.ts` takes
  * `node-server.ts`.
  */
-import type { TemplatedApp, us_listen_socket, WebSocket, WebSocketBehavior } from 'uWebSockets.js';
+import type { HttpResponse, TemplatedApp, us_listen_socket, WebSocket, WebSocketBehavior } from 'uWebSockets.js';
 import { systemClock } from '../base/clock.ts';
 import type { ListenOptions, MakeServer, Server, ServerOptions, UpgradeRequest } from '../kernel/transport/server.ts';
 import { whyNotListening } from './listen-probe.ts';
@@ -30,13 +30,23 @@ class UwsServer implements Server {
   readonly #app: TemplatedApp;
   #listening: us_listen_socket | null = null;
   #isStopping = false;
+  #connections = 0;
 
   constructor(uws: Uws, options: ServerOptions) {
     this.#uws = uws;
+    const { connectionsMax = Number.POSITIVE_INFINITY } = options;
     const exchanges = { http: options.http, reportBug: options.reportBug, isStopping: () => this.#isStopping };
+    const counted = (res: HttpResponse, came: number): void => {
+      this.#connections += came; // -1 of one that goes, but not of one that has become a WebSocket
+      if (came > 0 && this.#connections > connectionsMax) res.close();
+    };
+    const gone = (): void => {
+      this.#connections -= 1;
+    };
     this.#app = uws
       .App()
-      .ws('/*', behaviorOf(options))
+      .filter(counted)
+      .ws('/*', behaviorOf(options, gone))
       .any('/*', (res, req) => serveExchange(res, req, exchanges));
   }
 
@@ -76,7 +86,7 @@ interface Seat {
 /** uWS drops a frame above its own limit together with the socket and without a code, so its limit is wider than ours. */
 const FRAME_ROOM = 2;
 
-function behaviorOf(options: ServerOptions): WebSocketBehavior<Seat> {
+function behaviorOf(options: ServerOptions, gone: () => void): WebSocketBehavior<Seat> {
   const wireOptions = { bytesMax: options.sendBufferBytesMax, drain };
   return {
     maxPayloadLength: options.frameBytesMax * FRAME_ROOM,
@@ -111,6 +121,7 @@ function behaviorOf(options: ServerOptions): WebSocketBehavior<Seat> {
     },
     drain,
     close(ws, code, reason) {
+      gone();
       const { socket, wire } = ws.getUserData();
       wire?.lost();
       const told = Buffer.from(reason).toString();

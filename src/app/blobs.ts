@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { BLOB_PATH } from '../adapters/blob-urls.ts';
 import { DiskBlobs } from '../adapters/disk-blobs.ts';
+import { checkDisk } from '../adapters/disk-start.ts';
 import { systemClock, systemRandom } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
@@ -31,9 +32,10 @@ interface OpenBlobs {
   readonly secret: Uint8Array;
 }
 
-/** @throws StartRefused when the bucket says no. */
+/** @throws StartRefused when the bucket, or DATA_DIR, says no. */
 export async function openBlobs(settings: Settings, { db, log, publicUrl, secret }: OpenBlobs): Promise<OpenedBlobs> {
-  const stored = settings.S3_BUCKET === undefined ? openDisk(settings, { log, publicUrl, secret }) : await openS3(settings, log);
+  const stored =
+    settings.S3_BUCKET === undefined ? await openDisk(settings, { log, publicUrl, secret }) : await openS3(settings, log);
   const sweeps = [
     new BlobSweep({ db, blobs: stored.blobs, clock: systemClock, log }),
     sweepUploads({ db, parts: stored.blobs.parts, clock: systemClock, log }),
@@ -62,9 +64,10 @@ interface Stored extends Pick<OpenedBlobs, 'blobs' | 'serve'> {
   close(): void;
 }
 
-function openDisk({ DATA_DIR }: Settings, { log, publicUrl, secret }: Omit<OpenBlobs, 'db'>): Stored {
+async function openDisk({ DATA_DIR }: Settings, { log, publicUrl, secret }: Omit<OpenBlobs, 'db'>): Promise<Stored> {
   const directory = join(DATA_DIR, 'blobs');
-  const blobs = new DiskBlobs({ directory, publicUrl, secret, clock: systemClock, random: systemRandom });
+  const blobs = new DiskBlobs({ directory, publicUrl, secret, clock: systemClock, random: systemRandom, log });
+  await checkDisk({ blobs, log });
   const downloads = serveDownloads({ blobs, grantOf: (request) => blobs.grantOf(request), log });
   const serve = (others: HttpHandler): HttpHandler => {
     return (request) => (request.path.startsWith(BLOB_PATH) ? downloads(request) : others(request));

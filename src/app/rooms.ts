@@ -68,6 +68,7 @@ interface StartRooms {
   readonly report: () => unknown;
   readonly sheds: Sheds;
   readonly intake: Intake;
+  readonly connectionsMax: number;
 }
 
 export async function startRooms({
@@ -80,6 +81,7 @@ export async function startRooms({
   tracer,
   outbox,
   publicUrl,
+  connectionsMax,
   ...rest
 }: StartRooms): Promise<Rooms> {
   const { db, authority, lease, isPrivate } = database;
@@ -127,7 +129,7 @@ export async function startRooms({
     limits: {
       policy: roomPolicy(settings),
       limits: connectionLimits(settings),
-      connectionsMax: settings.CONNECTIONS_MAX,
+      connectionsMax,
     },
     admit: admission({ db, outbox, writer, verifyToken, publicKey: keys.publicKey, memory, visits }),
     ...rest,

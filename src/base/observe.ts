@@ -15,13 +15,21 @@ const SECRET_FIELDS = [
 const DEPTHS = ['', '*.', '*.*.'];
 const SECRET_PATHS = DEPTHS.flatMap((depth) => SECRET_FIELDS.map((field) => `${depth}${field}`));
 
-export function makeLog(level: LogLevel): Log {
-  return pino({
-    level,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    redact: { paths: SECRET_PATHS, censor: '[removed]' },
-  });
+/** Where lines go, each with its end. */
+export interface LogDestination {
+  write(line: string): void;
+}
+
+export function makeLog(level: LogLevel, destination: LogDestination): Log {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: { paths: SECRET_PATHS, censor: '[removed]' },
+    },
+    destination,
+  );
 }
 
 /** For tests and tools that have nothing to say. */

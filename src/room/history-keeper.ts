@@ -53,15 +53,21 @@ export class HistoryKeeper implements Keeper {
   readonly #underWay = new SmallMap<string, UnderWay>();
   /** What the room could not be told while it was suspended or overloaded. */
   #untold: Command[] = [];
-  /** When a change was first seen that is in no version; null while there is none. */
+  /** When a change was first seen that is in no version; null while there is none. Monotonic, like the next two. */
   #changedSinceMs: number | null;
+  /** When the newest kept version was taken. */
+  #newestAtMs: number;
   #notBeforeMs = 0;
   #failures = 0;
 
   constructor(deps: HistoryKeeperDeps, shell: Shell) {
     this.#deps = deps;
     this.#shell = shell;
-    this.#changedSinceMs = hasUnkeptChanges(shell.room.history) ? 0 : null;
+    const { clock } = deps;
+    const { history } = shell.room;
+    this.#changedSinceMs = hasUnkeptChanges(history) ? Number.NEGATIVE_INFINITY : null;
+    // Of what an owner before wrote down its age is known, by the wall clock; where that has stepped back since then it counts as kept now.
+    this.#newestAtMs = clock.monotonicMs() - Math.max(0, clock.nowMs() - history.keptAtMs);
   }
 
   get isBusy(): boolean {
@@ -81,22 +87,21 @@ export class HistoryKeeper implements Keeper {
     await Promise.all(Array.from(this.#underWay.values(), ({ end }) => end));
   }
 
-  isDue(nowMs: number): boolean {
-    return this.#untold.length > 0 || this.#isVersionDue(nowMs);
+  isDue(monotonicMs: number): boolean {
+    return this.#untold.length > 0 || this.#isVersionDue(monotonicMs);
   }
 
-  tick(nowMs: number): void {
+  tick(monotonicMs: number): void {
     for (const command of this.#untold.splice(0)) void this.#tell(command);
-    if (this.#isVersionDue(nowMs)) void this.#keepUnasked();
+    if (this.#isVersionDue(monotonicMs)) void this.#keepUnasked();
   }
 
-  #isVersionDue(nowMs: number): boolean {
+  #isVersionDue(monotonicMs: number): boolean {
     const { autoVersionMs } = this.#deps.policy;
     if (autoVersionMs === 0) return false;
-    const { history } = this.#shell.room;
-    this.#changedSinceMs = hasUnkeptChanges(history) ? (this.#changedSinceMs ?? nowMs) : null;
-    if (this.#changedSinceMs === null || this.isBusy || nowMs < this.#notBeforeMs) return false;
-    return nowMs - Math.max(this.#changedSinceMs, history.keptAtMs) >= autoVersionMs;
+    this.#changedSinceMs = hasUnkeptChanges(this.#shell.room.history) ? (this.#changedSinceMs ?? monotonicMs) : null;
+    if (this.#changedSinceMs === null || this.isBusy || monotonicMs < this.#notBeforeMs) return false;
+    return monotonicMs - Math.max(this.#changedSinceMs, this.#newestAtMs) >= autoVersionMs;
   }
 
   async #keepUnasked(): Promise<void> {
@@ -105,7 +110,7 @@ export class HistoryKeeper implements Keeper {
       await this.#shell.act({ type: 'history.keep' });
       this.#failures = 0;
     } catch (error) {
-      this.#notBeforeMs = clock.nowMs() + Math.min(AGAIN_MS_MAX, AGAIN_FIRST_MS * 2 ** this.#failures);
+      this.#notBeforeMs = clock.monotonicMs() + Math.min(AGAIN_MS_MAX, AGAIN_FIRST_MS * 2 ** this.#failures);
       this.#failures += 1;
       log.warn({ err: error, roomId: this.#shell.room.id }, 'automatic version not kept');
     }
@@ -113,10 +118,12 @@ export class HistoryKeeper implements Keeper {
 
   async #begin(version: TakenVersion): Promise<void> {
     const { id } = version;
+    const takenAtMs = this.#deps.clock.monotonicMs();
     const error = await this.#store(version).then(
       () => null,
       (reason: unknown) => this.#asRefusal(reason),
     );
+    if (error === null) this.#newestAtMs = Math.max(this.#newestAtMs, takenAtMs);
     const answers = this.#underWay.get(id)?.answers ?? [];
     this.#underWay.delete(id);
     const told = this.#tell({ type: 'history.settle', id, outcome: error === null ? 'kept' : 'not kept' });

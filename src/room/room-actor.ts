@@ -47,7 +47,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
   #isStopping = false;
   /** Version that is in the journal; what waits for it may be held back longer than that. */
   #durable: number;
-  #lastBusyMs: number;
+  #lastBusyMs: number; // monotonic
   readonly #keeper: SnapshotKeeper;
   readonly #history: HistoryKeeper;
   readonly #upkeep: Upkeep;
@@ -62,7 +62,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
     this.#durable = room.version;
     this.#gate = new Gate(room.version);
     this.#watch = new RoomWatch(deps.watcher, room);
-    this.#lastBusyMs = deps.clock.nowMs();
+    this.#lastBusyMs = deps.clock.monotonicMs();
     this.#pending = new Pending(deps, this);
     this.#fanout = new Fanout(deps, this);
     this.#partings = new Partings(deps, { shell: this, fanout: this.#fanout });
@@ -119,11 +119,11 @@ export class RoomActor implements Actor<Command>, RoomShell {
     return this.#partings.refuse(command, error);
   }
 
-  tick(nowMs: number): void {
+  tick(monotonicMs: number): void {
     if (this.#isLost) return;
     letTextsGo(this.room.storage);
     if (heedsTime(this.room)) this.tell({ type: 'clock.tick' });
-    if (this.#mayWork) this.#upkeep.tick(nowMs);
+    if (this.#mayWork) this.#upkeep.tick(monotonicMs);
   }
 
   /** Right after the load: what was in the journal alone may have been told to nobody; what is in no version is to be in one before it changes. */
@@ -144,13 +144,13 @@ export class RoomActor implements Actor<Command>, RoomShell {
     this.#keeper.doubt();
   }
 
-  isIdle(nowMs: number): boolean {
+  isIdle(monotonicMs: number): boolean {
     return (
       !this.#isSuspended &&
       this.room.sessions.size === 0 &&
       this.#gate.isEmpty &&
       !this.#history.isBusy &&
-      nowMs - this.#lastBusyMs >= this.#deps.policy.idleMs
+      monotonicMs - this.#lastBusyMs >= this.#deps.policy.idleMs
     );
   }
 
@@ -239,12 +239,12 @@ export class RoomActor implements Actor<Command>, RoomShell {
   /** @throws AppError the refusal. After anything else that a change throws, memory and journal may differ: then memory goes. */
   #decide(command: Command): Effect[] {
     this.#mustTake(command);
-    const nowMs = this.#deps.clock.nowMs();
+    const { clock, policy } = this.#deps;
     const { version } = this.room;
-    if (keepsAwake(command)) this.#lastBusyMs = nowMs;
+    if (keepsAwake(command)) this.#lastBusyMs = clock.monotonicMs();
     try {
-      const effects = decide(this.room, command, { nowMs, limits: this.#deps.policy });
-      if (isParting(command) && effects.length > 0) this.#lastBusyMs = nowMs;
+      const effects = decide(this.room, command, { nowMs: clock.nowMs(), limits: policy });
+      if (isParting(command) && effects.length > 0) this.#lastBusyMs = clock.monotonicMs();
       return effects;
     } catch (error) {
       if (isChange(command) && (!(error instanceof AppError) || this.room.version !== version)) this.#lose('decision broke off');

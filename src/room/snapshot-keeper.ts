@@ -39,7 +39,8 @@ export class SnapshotKeeper implements Keeper {
   readonly #deps: SnapshotKeeperDeps;
   readonly #shell: Shell;
   #savedVersion: number;
-  #savedAtMs: number;
+  /** Monotonic, like the next: when the last one was begun, and when one may be tried again. */
+  #begunAtMs: number;
   #notBeforeMs = 0;
   #failures = 0;
   #bytesSince = 0;
@@ -56,7 +57,7 @@ export class SnapshotKeeper implements Keeper {
     const { snapshotVersion, snapshotBytes } = shell.ground;
     this.#savedVersion = snapshotVersion;
     this.#savedBytes = snapshotBytes;
-    this.#savedAtMs = deps.clock.nowMs();
+    this.#begunAtMs = deps.clock.monotonicMs();
   }
 
   /** So many bytes were added to the journal. */
@@ -68,15 +69,15 @@ export class SnapshotKeeper implements Keeper {
     if (changes >= policy.snapshotAfterChanges || this.#bytesSince / this.#patience >= policy.snapshotAfterBytes) this.#take();
   }
 
-  isDue(nowMs: number): boolean {
+  isDue(monotonicMs: number): boolean {
     const { policy } = this.#deps;
-    if (this.#isDoubted) return this.#maySave(nowMs);
-    const isOld = nowMs - this.#savedAtMs >= policy.snapshotEveryMs * this.#patience;
-    return isOld && this.#shell.room.version > this.#savedVersion && this.#maySave(nowMs);
+    if (this.#isDoubted) return this.#maySave(monotonicMs);
+    const isOld = monotonicMs - this.#begunAtMs >= policy.snapshotEveryMs * this.#patience;
+    return isOld && this.#shell.room.version > this.#savedVersion && this.#maySave(monotonicMs);
   }
 
-  tick(nowMs: number): void {
-    if (this.isDue(nowMs)) this.#take();
+  tick(monotonicMs: number): void {
+    if (this.isDue(monotonicMs)) this.#take();
   }
 
   /** The database may have lost the last that it acknowledged, snapshots and journal: the state of now is saved, whatever was saved before. */
@@ -91,8 +92,8 @@ export class SnapshotKeeper implements Keeper {
     return this.#doubts > this.#doubtsMet;
   }
 
-  #maySave(nowMs: number): boolean {
-    return !this.#isSaving && nowMs >= this.#notBeforeMs;
+  #maySave(monotonicMs: number): boolean {
+    return !this.#isSaving && monotonicMs >= this.#notBeforeMs;
   }
 
   get #patience(): number {
@@ -111,7 +112,7 @@ export class SnapshotKeeper implements Keeper {
 
   /** The state of this moment, saved once it is durable; a room has one snapshot under way at most. */
   #take(): void {
-    if (!this.#maySave(this.#deps.clock.nowMs())) return;
+    if (!this.#maySave(this.#deps.clock.monotonicMs())) return;
     const bytes = this.#encoded();
     if (bytes === null) return;
     const { version } = this.#shell.room;
@@ -130,7 +131,7 @@ export class SnapshotKeeper implements Keeper {
   async #save({ bytes, version, mayWait }: Required<Omit<SnapshotSave, 'stream' | 'epoch'>>): Promise<void> {
     const { clock, snapshots } = this.#deps;
     const { stream, epoch } = this.#shell.ground;
-    this.#savedAtMs = clock.nowMs();
+    this.#begunAtMs = clock.monotonicMs();
     this.#bytesSince = 0;
     const doubts = this.#doubts;
     const outcome = await snapshots.save({ stream, epoch, version, bytes, mayWait });
@@ -152,7 +153,7 @@ export class SnapshotKeeper implements Keeper {
   }
 
   #failed(error: unknown): void {
-    this.#notBeforeMs = this.#deps.clock.nowMs() + Math.min(AGAIN_MS_MAX, AGAIN_FIRST_MS * 2 ** this.#failures);
+    this.#notBeforeMs = this.#deps.clock.monotonicMs() + Math.min(AGAIN_MS_MAX, AGAIN_FIRST_MS * 2 ** this.#failures);
     this.#failures += 1;
     this.#deps.log.error({ err: error, roomId: this.#shell.room.id }, 'snapshot failed');
   }

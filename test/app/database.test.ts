@@ -51,7 +51,7 @@ test('[AP3] a worker that is started while the database is away waits for it', a
   const isWaiting = new Promise<void>((resolve) => {
     waits = resolve;
   });
-  const log = makeLog('silent');
+  const log = makeLog('silent', process.stdout);
   const watched = Object.assign(Object.create(log), { warn: () => waits() });
   const starting = startApp(settings, { log: watched, onFatal: (reason) => expect.fail(reason) });
   await isWaiting;

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 const SCRIPT = `
 import { makeLog } from './src/base/observe.ts';
-const log = makeLog('info');
+const log = makeLog('info', process.stdout);
 const secret = 'SECRET';
 log.info({ token: secret, authorization: secret, secretKey: secret, password: secret, cookie: secret }, 'own fields');
 log.info({ headers: { authorization: secret, cookie: secret }, settings: { SECRET_KEY: secret, DATABASE_URL: secret, REDIS_URL: secret } }, 'below');

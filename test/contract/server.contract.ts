@@ -476,6 +476,28 @@ function listeningContract(start: Start, make: () => MakeServer): void {
     await expect(startAt(make(), '192.0.2.1', 0)).rejects.toThrow('192.0.2.1 is no address of this machine');
   });
 
+  test('[TR50] of more connections than there may be each is closed as it comes; where one has gone another finds room', async () => {
+    const { port } = await start({ connectionsMax: 3, ...answering(() => ({ status: 200 })) });
+    const agent = new http.Agent({ keepAlive: true });
+    const peers = [new Peer(port), new Peer(port)];
+    await Promise.all(peers.map(({ opened }) => opened));
+    expect((await ask(port, { agent })).status).toBe(200);
+    for (let time = 0; time < 10; time += 1) {
+      await expect(ask(port)).rejects.toThrow(/hang up|ECONNRESET/);
+      expect((await new Peer(port).closed).code).toBe(1_006);
+    }
+    expect((await ask(port, { agent })).status).toBe(200);
+    for (const leaver of peers) {
+      leaver.ws.close();
+      await leaver.closed;
+      const next = new Peer(port);
+      await next.opened;
+      await expect(ask(port)).rejects.toThrow(/hang up|ECONNRESET/);
+    }
+    agent.destroy();
+    await vi.waitFor(async () => expect((await ask(port)).status).toBe(200));
+  });
+
   test('[TR17] after stopListening nobody new comes in, while an open request finishes and its connection ends', async () => {
     let finish: () => void = () => undefined;
     const gate = new Promise<void>((resolve) => {

@@ -85,6 +85,7 @@ async function recover(roomId: string, { db, folder }: { db: PostgresSql; folder
     secret: new Uint8Array(32),
     clock: systemClock,
     random: systemRandom,
+    log: silentLog,
   });
   const journal = new SqlJournal({ db, clock: systemClock, log: silentLog });
   const snapshots = new SqlSnapshots({ db, blobs, journal, clock: systemClock, log: silentLog });

@@ -34,8 +34,7 @@ interface Storing {
 }
 
 /** What outlives an owner; `commits: 'at once'` unless a test wants to hold the journal back. */
-function aWorld(policy: Partial<RoomPolicy> = {}) {
-  const clock = manualClock();
+function aWorld(policy: Partial<RoomPolicy> = {}, clock = manualClock()) {
   const background = new Background(clock, twentieth);
   const entries: JournalEntry[] = [];
   const held: { entry: JournalEntry; answer: (outcome: AppendOutcome) => void }[] = [];
@@ -105,7 +104,7 @@ function aWorld(policy: Partial<RoomPolicy> = {}) {
   const pass = async (actor: RoomActor, seconds: number): Promise<void> => {
     for (let second = 0; second < seconds; second += 1) {
       clock.advance(1_000);
-      actor.tick(clock.nowMs());
+      actor.tick(clock.monotonicMs());
       await settled();
     }
   };
@@ -270,10 +269,10 @@ test('[VH17] a room does not sleep while a version is on its way; when it must s
   actor.tell(set('ann'));
   for (const name of ['ann', 'bob']) actor.tell({ type: 'session.leave', sessionId: id(name) });
   await settled();
-  expect(actor.isIdle(clock.nowMs())).toBe(true);
+  expect(actor.isIdle(clock.monotonicMs())).toBe(true);
   const told = outcome(actor.act(KEEP));
   await settled();
-  expect(actor.isIdle(clock.nowMs())).toBe(false);
+  expect(actor.isIdle(clock.monotonicMs())).toBe(false);
   const stopped = outcome(actor.stop().then(() => 'stopped'));
   await settled();
   expect([stopped, saved.snapshot]).toEqual([{}, null]);
@@ -289,15 +288,17 @@ test('[VH17] a room does not sleep while a version is on its way; when it must s
   expect(stores[1]!.version.authors).toEqual(['bob']);
 });
 
-/** Lets every version be kept at once; returns when they were decided, in seconds since now. */
+/** Lets every version be kept at once; returns when that was, in seconds since now. */
 function keepingAll({ clock, stores }: Pick<ReturnType<typeof aWorld>, 'clock' | 'stores'>): () => number[] {
-  const startMs = clock.nowMs();
+  const startMs = clock.monotonicMs();
+  const times: number[] = [];
   const push = stores.push.bind(stores);
   stores.push = (...storing) => {
     for (const { end } of storing) end('kept');
+    times.push((clock.monotonicMs() - startMs) / 1_000);
     return push(...storing);
   };
-  return () => stores.map(({ version }) => (version.atMs - startMs) / 1_000);
+  return () => times;
 }
 
 test('[VH18] unless the settings ask for them no version is made by itself', async () => {
@@ -348,16 +349,35 @@ test('[VH18] a version that somebody makes starts the time anew', async () => {
   expect(times()).toEqual([20, 50]);
 });
 
+test('[VH18] of two that somebody makes the later one starts it, also where the earlier one takes longer', async () => {
+  const { wake, pass, stores } = aWorld({ autoVersionMs: AUTO_MS });
+  const actor = await wake();
+  for (const key of ['one', 'two']) {
+    actor.tell(set('ann'));
+    void actor.act({ type: 'history.keep', request: { id: key, digest: 'a digest' } });
+    await pass(actor, 20);
+  }
+  actor.tell(set('ann'));
+  for (const { end } of stores.toReversed()) {
+    end('kept');
+    await settled();
+  }
+  await pass(actor, 9);
+  expect(stores).toHaveLength(2);
+  await pass(actor, 22);
+  expect(stores).toHaveLength(3);
+});
+
 test('[DO2] [VH18] a version that nobody asked for has its turn, and none once the room stops', async () => {
   for (const ending of ['goes on', 'stops'] as const) {
     const world = aWorld({ autoVersionMs: AUTO_MS });
     const times = keepingAll(world);
     const actor = await world.wake();
     actor.tell(set('ann'));
-    actor.tick(world.clock.nowMs());
+    actor.tick(world.clock.monotonicMs());
     world.clock.advance(AUTO_MS);
     world.background.next(() => undefined); // another room
-    actor.tick(world.clock.nowMs());
+    actor.tick(world.clock.monotonicMs());
     await settled();
     expect(times()).toEqual([]);
     const stopped = ending === 'stops' ? actor.stop() : null;
@@ -394,6 +414,19 @@ test('[VH19] what was in no version when a room fell asleep is in one when it wa
   expect(times()).toHaveLength(2); // nothing has changed
 });
 
+test('[VH19] also on a worker that has just begun, whose own clock is young', async () => {
+  const clock = manualClock(0);
+  clock.stepWall(1_800_000_000_000);
+  const world = aWorld({ autoVersionMs: AUTO_MS }, clock);
+  const times = keepingAll(world);
+  const first = await world.wake();
+  first.tell(set('ann'));
+  await first.stop();
+  await world.wake();
+  await settled();
+  expect(times()).toEqual([0]);
+});
+
 test('[VH20] while none can be kept it is tried less and less often', async () => {
   const { wake, pass, stores, clock } = aWorld({ autoVersionMs: AUTO_MS });
   const startMs = clock.nowMs();
@@ -409,4 +442,59 @@ test('[VH20] while none can be kept it is tried less and less often', async () =
   const times = stores.map(({ version }) => (version.atMs - startMs) / 1_000);
   expect(times).toEqual([31, 36, 46, 66, 106, 186, 346, 646, 946]);
   expect(new Set(stores.map(({ version }) => version.authors.join())).size).toBe(1);
+});
+
+const DAY_MS = 86_400_000;
+
+test.each([-DAY_MS, DAY_MS])('[VH34] a wall clock that is set by %i ms stops no version, and hastens none', async (ms) => {
+  const world = aWorld({ autoVersionMs: AUTO_MS });
+  const times = keepingAll(world);
+  const actor = await world.wake();
+  for (let second = 0; second < 100; second += 1) {
+    if (second % 40 === 20) world.clock.stepWall(ms);
+    actor.tell(set('ann'));
+    await world.pass(actor, 1);
+  }
+  expect(times()).toEqual([31, 61, 91]);
+  const startMs = manualClock().nowMs();
+  expect(world.stores.map(({ version }) => version.atMs - startMs)).toEqual([31_000 + ms, 61_000 + 2 * ms, 91_000 + 2 * ms]);
+});
+
+test.each([-DAY_MS, DAY_MS])('[VH34] nor one that is tried again: %i ms', async (ms) => {
+  const { wake, pass, stores, clock } = aWorld({ autoVersionMs: AUTO_MS });
+  const actor = await wake();
+  actor.tell(set('ann'));
+  await pass(actor, 31);
+  for (const seconds of [5, 10]) {
+    clock.stepWall(ms);
+    stores.at(-1)!.fail(new AppError('BLOBS_UNAVAILABLE'));
+    await settled();
+    clock.stepWall(ms);
+    const tried = stores.length;
+    await pass(actor, seconds - 1);
+    expect(stores).toHaveLength(tried);
+    await pass(actor, 1);
+    expect(stores).toHaveLength(tried + 1);
+  }
+});
+
+test.each([
+  ['for longer than that', 2 * DAY_MS, [31, 36 + (2 * DAY_MS) / 1_000]],
+  ['for less, so that the last version seems to be of tomorrow', 0, [31, 66]],
+])('[VH34] [VH19] the wall clock is set back by a day while a room sleeps, %s', async (_, asleepMs, expected) => {
+  const world = aWorld({ autoVersionMs: AUTO_MS });
+  const times = keepingAll(world);
+  const first = await world.wake();
+  first.tell(set('ann'));
+  await world.pass(first, 31);
+  first.tell(set('bob'));
+  await world.pass(first, 5);
+  await first.stop();
+  world.clock.advance(asleepMs);
+  world.clock.stepWall(-DAY_MS);
+  const second = await world.wake();
+  await settled();
+  expect(times()).toHaveLength(asleepMs > 0 ? 2 : 1);
+  await world.pass(second, 60);
+  expect(times()).toEqual(expected);
 });

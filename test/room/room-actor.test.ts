@@ -23,16 +23,19 @@ import { replayRecord, restoreSnapshot } from '../../src/room/snapshot.ts';
 import { insertNode } from '../../src/room/storage/tree.ts';
 import { WaitingBytes } from '../../src/room/waiting-bytes.ts';
 import { id, LIMITS, newcomer, READER } from '../support/a-room.ts';
-import { manualClock } from '../support/manual-clock.ts';
+import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A live room whose journal answers when told. */
 function anActor(
   policy: Partial<RoomPolicy> = {},
-  { watcher, waiting = new WaitingBytes(WAITING_BYTES_MAX) }: { watcher?: RoomWatcher; waiting?: WaitingBytes } = {},
+  {
+    watcher,
+    waiting = new WaitingBytes(WAITING_BYTES_MAX),
+    clock = manualClock(),
+  }: { watcher?: RoomWatcher; waiting?: WaitingBytes; clock?: ManualClock } = {},
 ) {
-  const clock = manualClock();
   const background = new Background(clock, twentieth);
   const appends: { entry: JournalEntry; answer: (outcome: AppendOutcome) => void; fail: (error: Error) => void }[] = [];
   const saves: SnapshotSave[] = [];
@@ -377,12 +380,35 @@ test('[GA30] a room falls asleep though it hears of people who are gone and were
   actor.tell({ type: 'sessions.gone', sessionIds: new Set([id('ann'), id('zoe')]) });
   expect(actor.followers).toBe(0);
   clock.advance(59_000);
-  expect(actor.isIdle(clock.nowMs())).toBe(false); // she has just left
+  expect(actor.isIdle(clock.monotonicMs())).toBe(false); // she has just left
   for (const type of ['session.leave', 'sessions.gone', 'sessions.depart'] as const)
     actor.tell({ type, sessionId: id('zoe'), sessionIds: new Set([id('zoe')]), workerName: 'w-1' } as Command);
   clock.advance(1_000);
-  expect(actor.isIdle(clock.nowMs())).toBe(true);
+  expect(actor.isIdle(clock.monotonicMs())).toBe(true);
 });
+
+test.each([-86_400_000, 86_400_000])(
+  '[GA31] however the wall clock is set (%i ms), a quiet room may sleep in time, not before',
+  (ms) => {
+    const clock = manualClock();
+    clock.stepWall(ms);
+    const { actor } = anActor({}, { clock });
+    const sleepsInTime = (): void => {
+      clock.stepWall(ms);
+      clock.advance(59_999);
+      expect(actor.isIdle(clock.monotonicMs())).toBe(false);
+      clock.advance(1);
+      expect(actor.isIdle(clock.monotonicMs())).toBe(true);
+    };
+    sleepsInTime(); // it was just loaded
+    void actor.act({ type: 'room.touch' });
+    sleepsInTime();
+    actor.tell({ type: 'session.join', newcomer: newcomer('ann') });
+    clock.advance(60_000);
+    actor.tell({ type: 'session.leave', sessionId: id('ann') });
+    sleepsInTime();
+  },
+);
 
 test('[YH1] the hash that SDK clients take for "saved" comes once for a burst, and only when durable', async () => {
   const { actor, clock, appends, sent } = withPeople(anActor());
@@ -566,7 +592,7 @@ test('[GA14] a state that cannot be encoded costs a snapshot, not the process; t
   await settled();
   expect(saves).toEqual([]);
   clock.advance(10_000);
-  actor.tick(clock.nowMs());
+  actor.tick(clock.monotonicMs());
   await settled();
   expect(saves).toMatchObject([{ version: 2 }]);
 });
@@ -665,7 +691,7 @@ async function dueInTurn(policy: Partial<RoomPolicy> = {}) {
   appends[0]!.answer('committed');
   clock.advance(10_000);
   background.next(() => undefined);
-  actor.tick(clock.nowMs());
+  actor.tick(clock.monotonicMs());
   await settled();
   expect(world.saves).toEqual([]);
   return world;
@@ -694,7 +720,7 @@ test('[DO2] nor one without a lease, until it has one again', async () => {
   expect(saves).toEqual([]);
   claims.push({ stream: 5, epoch: 4, numbersFrom: 2_001, crashes: 0 });
   await actor.resume();
-  actor.tick(clock.nowMs());
+  actor.tick(clock.monotonicMs());
   clock.advance(1);
   await settled();
   expect(saves.map(({ epoch }) => epoch)).toEqual([4]);

@@ -4,6 +4,8 @@ import { SnapshotKeeper } from '../../src/room/snapshot-keeper.ts';
 import { aRoom } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
+const DAY_MS = 86_400_000;
+
 test('[SN17] a room whose snapshots are large is saved after more changes, more bytes and more time', async () => {
   for (const [snapshotBytes, times] of [
     [0, 1],
@@ -50,17 +52,16 @@ test('[SN17] a room whose snapshots are large is saved after more changes, more 
     expect(saved).toHaveLength(2);
     await new Promise(setImmediate);
     clock.advance(1_000 * times - 1);
-    keeper.tick(clock.nowMs());
+    keeper.tick(clock.monotonicMs());
     expect(saved).toHaveLength(2);
     clock.advance(1);
-    keeper.tick(clock.nowMs());
+    keeper.tick(clock.monotonicMs());
     expect(saved).toHaveLength(3);
   }
 });
 
 /** A room that changes once a second, and a store that fails until it is told otherwise. Resolves with the seconds at which it was asked. */
-async function attempts(seconds: number, isAway: (second: number) => boolean): Promise<number[]> {
-  const clock = manualClock();
+async function attempts(seconds: number, isAway: (second: number) => boolean, clock = manualClock()): Promise<number[]> {
   const room = aRoom();
   const asked: number[] = [];
   let second = 0;
@@ -104,6 +105,36 @@ test('[SN14] and as before once one is saved', async () => {
   ]);
 });
 
+test.each([-DAY_MS, DAY_MS])(
+  '[SN22] a wall clock that is set by %i ms stops none that is due by the time, and hastens none',
+  async (ms) => {
+    const clock = manualClock();
+    clock.stepWall(ms);
+    const { saved, room, tick } = aKeeper(clock);
+    for (let version = 1; version <= 3; version += 1) {
+      room.version = version;
+      clock.stepWall(ms);
+      clock.advance(59_999);
+      await tick();
+      expect(saved).toHaveLength(version - 1);
+      clock.advance(1);
+      await tick();
+      expect(saved).toHaveLength(version);
+      saved.at(-1)!.done();
+      await new Promise(setImmediate);
+    }
+  },
+);
+
+test.each([-DAY_MS, DAY_MS])('[SN22] nor one that is due by the journal, also after one that failed: %i ms', async (ms) => {
+  const clock = manualClock();
+  const isAway = (second: number): boolean => {
+    if (second < 15) clock.after(500, () => clock.stepWall(ms)); // it has failed by then
+    return second < 15;
+  };
+  expect(await attempts(18, isAway, clock)).toEqual([0, 5, 15, 16, 17]);
+});
+
 test('[SN20] a save that was overtaken by a claim of its own owner has saved nothing: the doubt goes on', async () => {
   const clock = manualClock();
   const room = aRoom();
@@ -130,7 +161,7 @@ test('[SN20] a save that was overtaken by a claim of its own owner has saved not
   );
   const tick = async (): Promise<void> => {
     await new Promise(setImmediate);
-    keeper.tick(clock.nowMs());
+    keeper.tick(clock.monotonicMs());
   };
   room.version = 7;
   keeper.doubt();
@@ -150,8 +181,7 @@ test('[SN20] a save that was overtaken by a claim of its own owner has saved not
 });
 
 /** A room whose snapshots are saved when the test says so. */
-function aKeeper() {
-  const clock = manualClock();
+function aKeeper(clock = manualClock()) {
   const room = aRoom();
   const saved: { readonly version: number; done(): void }[] = [];
   const keeper = new SnapshotKeeper(
@@ -172,7 +202,7 @@ function aKeeper() {
   );
   const tick = async (): Promise<void> => {
     await new Promise(setImmediate);
-    keeper.tick(clock.nowMs());
+    keeper.tick(clock.monotonicMs());
   };
   return { clock, keeper, saved, room, tick };
 }

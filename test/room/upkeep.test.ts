@@ -15,7 +15,7 @@ function rooms(count: number) {
     return new Upkeep({ clock, background }, { ifAble }, [{ isDue: () => false, tick: () => undefined }, keeper]);
   });
   const tick = (): void => {
-    for (const upkeep of upkeeps) upkeep.tick(clock.nowMs());
+    for (const upkeep of upkeeps) upkeep.tick(clock.monotonicMs());
   };
   return { clock, upkeeps, done, able, tick };
 }

@@ -3,6 +3,8 @@ import type { Clock } from '../../src/base/clock.ts';
 
 export interface ManualClock extends Clock {
   advance(ms: number): void;
+  /** Sets the wall clock alone, by so much, as who keeps it right does: no timer is nearer, or further. */
+  stepWall(ms: number): void;
   /** Runs what was put off by `soon`. */
   turn(): void;
 }
@@ -14,7 +16,8 @@ interface Timer {
 }
 
 export function manualClock(startMs = 1_000_000): ManualClock {
-  let nowMs = startMs;
+  let nowMs = startMs; // monotonic
+  let steppedMs = 0;
   const timers = new Set<Timer>();
   let soon: (() => void)[] = [];
 
@@ -26,7 +29,7 @@ export function manualClock(startMs = 1_000_000): ManualClock {
     [...timers].filter((timer) => timer.dueMs <= untilMs).sort((left, right) => left.dueMs - right.dueMs)[0];
 
   return {
-    nowMs: () => nowMs,
+    nowMs: () => nowMs + steppedMs,
     monotonicMs: () => nowMs,
     after: (delayMs, task) => add({ dueMs: nowMs + delayMs, everyMs: null, task }),
     every: (everyMs, task) => add({ dueMs: nowMs + everyMs, everyMs, task }),
@@ -39,6 +42,9 @@ export function manualClock(startMs = 1_000_000): ManualClock {
         soon = [];
         for (const task of tasks) task();
       }
+    },
+    stepWall(ms) {
+      steppedMs += ms;
     },
     advance(ms) {
       const untilMs = nowMs + ms;

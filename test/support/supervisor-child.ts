@@ -6,7 +6,7 @@ import { readSettings } from '../../src/config.ts';
 
 const [entry] = process.argv.slice(2) as [string];
 try {
-  const { code, sentence } = await supervise(readSettings(process.env), { log: makeLog('info'), entry });
+  const { code, sentence } = await supervise(readSettings(process.env), { log: makeLog('info', process.stdout), entry });
   if (sentence !== null) process.stderr.write(`${sentence}\n`);
   process.exit(code);
 } catch (error) {

@@ -303,10 +303,10 @@ export class ActorHost<Command> {
   #tick(key: string, slot: Slot<Command>): void {
     const { actor } = slot;
     if (actor === null || slot.stopped !== null) return;
-    const nowMs = this.#deps.clock.nowMs();
+    const monotonicMs = this.#deps.clock.monotonicMs();
     try {
-      actor.tick(nowMs);
-      if (!slot.isIdle && actor.isIdle(nowMs)) this.#stopInTurn(key, slot);
+      actor.tick(monotonicMs);
+      if (!slot.isIdle && actor.isIdle(monotonicMs)) this.#stopInTurn(key, slot);
     } catch (error) {
       this.#deps.onError(error, key); // of one actor; the others still have their tick
     }
@@ -318,7 +318,7 @@ export class ActorHost<Command> {
     this.#idleStops.next(() => {
       slot.isIdle = false;
       const isNeeded = slot.waiting.length > 0; // it is held
-      if (!isNeeded && slot.actor?.isIdle(this.#deps.clock.nowMs()) === true) void this.#stop(key, slot);
+      if (!isNeeded && slot.actor?.isIdle(this.#deps.clock.monotonicMs()) === true) void this.#stop(key, slot);
     });
   }
 

@@ -16,9 +16,9 @@ export interface Actor<Command> {
    */
   refuse(command: Command, error: AppError): boolean;
   /** Called about once a second. */
-  tick(nowMs: number): void;
+  tick(monotonicMs: number): void;
   /** True when it has had nothing to do for so long that it may sleep. */
-  isIdle(nowMs: number): boolean;
+  isIdle(monotonicMs: number): boolean;
   /** How many would notice that it stops here and goes on elsewhere. */
   readonly followers: number;
   /** Whether it would refuse any change now: as much waits for the journal as may. */

@@ -179,7 +179,7 @@ function replyOf(spec: ReplySpec, value: unknown): HttpResponse {
 }
 
 /** Seconds after which a refused request may be tried again. Longest of what makes us refuse: a takeover, a full queue. */
-const RETRY_AFTER_SECONDS = '1';
+export const RETRY_AFTER_SECONDS = '1';
 
 /** Statuses of those refusals after which the same request may be answered otherwise soon. */
 const STATUSES_TO_RETRY: readonly number[] = [409, 429, 503];

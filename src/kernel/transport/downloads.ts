@@ -5,6 +5,7 @@ import { AppError, errorBody } from '../../base/errors.ts';
 import type { Log } from '../../base/observe.ts';
 import { sha256Hex } from '../../base/sha256.ts';
 import type { Blobs, ByteRange, DownloadTerms } from '../persistence/blobs.ts';
+import { RETRY_AFTER_SECONDS } from './api.ts';
 import { attachment, safeMimeType } from './attachment.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from './server.ts';
 
@@ -21,7 +22,7 @@ interface DownloadsDeps {
 /** Pages of any origin may read: whoever has the URL has the file. */
 const CORS = {
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'Accept-Ranges, Content-Disposition, Content-Length, Content-Range, ETag',
+  'access-control-expose-headers': 'Accept-Ranges, Content-Disposition, Content-Length, Content-Range, ETag, Retry-After',
 } as const;
 const METHODS = 'GET, HEAD';
 
@@ -96,5 +97,6 @@ function refusal(error: AppError): HttpResponse {
   const headers: Record<string, string> = { ...CORS, 'content-type': 'application/json; charset=utf-8' };
   if (error.code === 'RANGE_NOT_SATISFIABLE') headers['content-range'] = `bytes */${String(error.facts.size)}`;
   if (error.code === 'METHOD_NOT_ALLOWED') headers.allow = METHODS;
+  if (error.retry) headers['retry-after'] = RETRY_AFTER_SECONDS;
   return { status: error.status, headers, body: JSON.stringify(errorBody(error)) };
 }

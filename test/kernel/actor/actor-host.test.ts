@@ -4,13 +4,18 @@ import type { Actor } from '../../../src/kernel/actor/actor.ts';
 import { ActorHost, LOADS_MAX } from '../../../src/kernel/actor/actor-host.ts';
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
 
+const DAY_MS = 86_400_000;
+
 class Recorder implements Actor<string> {
   readonly heard: string[] = [];
   readonly resumes: ('resumed' | 'not yet')[] = [];
   followers = 0;
   idle = false;
+  /** On the clock that it is asked by. */
+  idleFromMs = Number.POSITIVE_INFINITY;
   isFull = false;
   breaks = false;
+  tickedAtMs = 0;
   onRecall: (() => void) | null = null;
   stopped: (() => void) | null = null;
   failed: ((error: Error) => void) | null = null;
@@ -25,8 +30,9 @@ class Recorder implements Actor<string> {
   refuse(): boolean {
     return false;
   }
-  tick(): void {
+  tick(monotonicMs: number): void {
     this.heard.push('tick');
+    this.tickedAtMs = monotonicMs;
     if (this.breaks) throw new Error('broken');
   }
   drop(): void {
@@ -46,8 +52,8 @@ class Recorder implements Actor<string> {
     this.heard.push('resume');
     return this.resumes.shift() ?? 'resumed';
   }
-  isIdle(): boolean {
-    return this.idle;
+  isIdle(monotonicMs: number): boolean {
+    return this.idle || monotonicMs >= this.idleFromMs;
   }
   stop(): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -210,6 +216,23 @@ test('[AH5] an idle actor is stopped in order; what arrives meanwhile is done by
   expect(await second).toBe('did 2');
   expect(loads[0]!.actor.heard).toEqual(['1', 'tick']);
 });
+
+test.each([-DAY_MS, DAY_MS])(
+  '[AH24] a wall clock that is set by %i ms neither keeps an actor awake nor puts it to sleep',
+  async (ms) => {
+    const { host, loads, clock } = aHost();
+    const asked = host.ask('a', '1');
+    loads[0]!.ready();
+    await asked;
+    const { actor } = loads[0]!;
+    actor.idleFromMs = clock.monotonicMs() + 10_000;
+    clock.stepWall(ms);
+    clock.advance(9_000);
+    expect([actor.stopped, actor.tickedAtMs]).toEqual([null, clock.monotonicMs()]);
+    clock.advance(1_000);
+    expect(actor.stopped).not.toBeNull();
+  },
+);
 
 test('[AH6] an actor that lost its ownership is dropped unread; the next command loads it again', async () => {
   const { host, loads } = aHost();

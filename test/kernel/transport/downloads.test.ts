@@ -29,7 +29,14 @@ describe.each(servers)('downloads over %s', (_, load) => {
 
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'atrium-blobs-'));
-    blobs = new DiskBlobs({ directory, publicUrl: () => origin, secret: new Uint8Array(32), clock, random: systemRandom });
+    blobs = new DiskBlobs({
+      directory,
+      publicUrl: () => origin,
+      secret: new Uint8Array(32),
+      clock,
+      random: systemRandom,
+      log: silentLog,
+    });
     const make = await load();
     server = make({
       http: serveDownloads({ blobs, grantOf: (request) => blobs.grantOf(request), log: silentLog }),

@@ -61,7 +61,7 @@ function skipAll(): TestServer {
 }
 
 /** What goes wrong on the server's side is said beside the test that sees it. */
-const errorLog = makeLog('error');
+const errorLog = makeLog('error', process.stdout);
 
 async function ownServer(settings: Readonly<Record<string, string>>): Promise<TestServer> {
   if (isCluster && !(services.has('redis') && services.has('ceph'))) return skipAll();
