@@ -36,7 +36,7 @@ async function main(): Promise<void> {
 }
 
 function openLog({ LOG_LEVEL }: Settings, link: SupervisorLink | null): Log {
-  const onLost = (lines: number): void => log.warn({ lines }, 'log lines lost: they could not be written in time');
+  const onLost = (lines: number): void => log.error({ lines }, 'log lines lost: they could not be written in time');
   const output = new LogOutput({ fd: process.stdout.fd, clock: systemClock, onLost });
   process.on('exit', () => output.finish());
   process.stdout.on('error', () => undefined); // of the welcome: whoever cannot hear it is still served

@@ -27,9 +27,12 @@ export async function developmentKeys({ dataDir, random }: { dataDir: string; ra
   const path = join(dataDir, FILE);
   const text = await textOf(path, random).catch((error: unknown) => {
     const said = (error as Error).message;
-    throw new StartRefused(`DATA_DIR cannot hold the development keys (${said}): name a folder that this user may write to.`, {
-      cause: error,
-    });
+    throw new StartRefused(
+      `DATA_DIR cannot hold the development keys (${said}): name a folder that this user may write to, on a file system that has hard links.`,
+      {
+        cause: error,
+      },
+    );
   });
   return keysIn(text, path);
 }

@@ -9,6 +9,8 @@ import type { Clock } from '../base/clock.ts';
 
 /** Characters that wait to be written; lines beyond are lost. */
 const WAITING_MAX = 1_048_576;
+/** Whole lines are written in pieces of so many characters, or one by one: a pipe takes 4 KiB whole or not at all, and workers that share it do not cut each other's lines (pipe(7)). */
+const PIECE = 4_096;
 /** After a pipe was full, and after all else: a disk that is full, a terminal that is gone. */
 const FULL_PIPE_MS = 50;
 const AGAIN_MS = 1_000;
@@ -18,6 +20,7 @@ const LAST_TRY_MS = 10;
 
 export class LogOutput {
   readonly #fd: number;
+  readonly #isPipe: boolean;
   readonly #clock: Clock;
   readonly #onLost: (lines: number) => void;
   #waiting = '';
@@ -28,7 +31,9 @@ export class LogOutput {
 
   /** To this open file; `onLost` is told how many lines were lost, once there is room again. */
   constructor({ fd, clock, onLost }: { fd: number; clock: Clock; onLost: (lines: number) => void }) {
-    this.#fd = neverBlocking(fd);
+    const pipe = pipeThatNeverBlocks(fd);
+    this.#isPipe = pipe !== null;
+    this.#fd = pipe ?? fd;
     this.#clock = clock;
     this.#onLost = onLost;
   }
@@ -56,17 +61,33 @@ export class LogOutput {
 
   #next(): void {
     this.#state = 'writing';
-    if (this.#current.length === 0) this.#takeWaiting();
+    if (this.#current.length === 0) this.#takeLines();
     if (this.#current.length === 0) this.#state = 'idle';
+    else if (this.#isPipe) this.#writeNow();
     else write(this.#fd, this.#current, (error, bytes) => (error === null ? this.#wrote(bytes) : this.#failed(error)));
   }
 
-  #takeWaiting(): void {
-    this.#current = Buffer.from(this.#waiting);
-    this.#waiting = '';
+  /** It is known then what the system has taken, at the end of the process too. */
+  #writeNow(): void {
+    let bytes: number;
+    try {
+      bytes = writeSync(this.#fd, this.#current);
+    } catch (error) {
+      this.#failed(error);
+      return;
+    }
+    this.#wrote(bytes);
+  }
+
+  #takeLines(): void {
     const lost = this.#lost;
-    this.#lost = 0;
-    if (lost > 0) this.#onLost(lost); // a line, which follows those that fitted
+    if (lost > 0 && this.#waiting === '') {
+      this.#lost = 0;
+      this.#onLost(lost); // a line, which follows those that fitted
+    }
+    const end = this.#waiting.lastIndexOf('\n', PIECE - 1) + 1 || this.#waiting.indexOf('\n') + 1 || this.#waiting.length;
+    this.#current = Buffer.from(this.#waiting.slice(0, end));
+    this.#waiting = this.#waiting.slice(end);
   }
 
   #wrote(bytes: number): void {
@@ -90,10 +111,10 @@ const NEVER_WOKEN = new Int32Array(new SharedArrayBuffer(4));
  * A write to a pipe that is full would hold a thread of Node's pool, for which the end of the process waits. So a pipe is opened once more, which leaves
  * the end that others share as it is. Where that may not be (another user's, another system) it is used as it comes.
  */
-function neverBlocking(fd: number): number {
+function pipeThatNeverBlocks(fd: number): number | null {
   try {
-    return fstatSync(fd).isFIFO() ? openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK) : fd;
+    return fstatSync(fd).isFIFO() ? openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK) : null;
   } catch {
-    return fd;
+    return null;
   }
 }
