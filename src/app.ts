@@ -133,7 +133,7 @@ async function startServing(
     sendBufferBytesMax: SEND_BUFFER_BYTES_BACKSTOP,
     reportBug: (error) => log.error({ err: error }, 'handler failed'),
     socketClosed: (code) => countClose(metrics, code),
-    connectionsMax: socketsMax,
+    socketsMax,
   });
 
   const stopAll = async (): Promise<void> => {

@@ -41,7 +41,7 @@ class NodeServer implements Server {
     this.#options = options;
     this.#sockets = new WebSocketServer({ noServer: true, maxPayload: options.frameBytesMax, perMessageDeflate: false });
     const exchanges = { http: options.http, reportBug: options.reportBug, isStopping: () => this.#stopped !== null };
-    if (Number.isFinite(options.connectionsMax)) this.#http.maxConnections = options.connectionsMax!;
+    if (Number.isFinite(options.socketsMax)) this.#http.maxConnections = options.socketsMax!;
     this.#http.on('request', (req, res) => serveExchange(req, res, exchanges));
     this.#http.on('upgrade', (req, socket, head) => this.#upgrade(req, socket as NetSocket, head));
   }

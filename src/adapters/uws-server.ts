@@ -30,18 +30,18 @@ class UwsServer implements Server {
   readonly #app: TemplatedApp;
   #listening: us_listen_socket | null = null;
   #isStopping = false;
-  #connections = 0;
+  #open = 0;
 
   constructor(uws: Uws, options: ServerOptions) {
     this.#uws = uws;
-    const { connectionsMax = Number.POSITIVE_INFINITY } = options;
+    const { socketsMax = Number.POSITIVE_INFINITY } = options;
     const exchanges = { http: options.http, reportBug: options.reportBug, isStopping: () => this.#isStopping };
     const counted = (res: HttpResponse, came: number): void => {
-      this.#connections += came; // -1 of one that goes, but not of one that has become a WebSocket
-      if (came > 0 && this.#connections > connectionsMax) res.close();
+      this.#open += came; // -1 of one that goes, but not of one that has become a WebSocket
+      if (came > 0 && this.#open > socketsMax) res.close();
     };
     const gone = (): void => {
-      this.#connections -= 1;
+      this.#open -= 1;
     };
     this.#app = uws
       .App()

@@ -477,7 +477,7 @@ function listeningContract(start: Start, make: () => MakeServer): void {
   });
 
   test('[TR50] of more connections than there may be each is closed as it comes; where one has gone another finds room', async () => {
-    const { port } = await start({ connectionsMax: 3, ...answering(() => ({ status: 200 })) });
+    const { port } = await start({ socketsMax: 3, ...answering(() => ({ status: 200 })) });
     const agent = new http.Agent({ keepAlive: true });
     const peers = [new Peer(port), new Peer(port)];
     await Promise.all(peers.map(({ opened }) => opened));

@@ -88,8 +88,8 @@ export interface ServerOptions {
   readonly reportBug: (error: unknown) => void;
   /** Hears how each socket ended: the code that its handler hears. For counting. */
   readonly socketClosed?: (code: number) => void;
-  /** Connections open at once, of requests and sockets together; one more is closed as it comes. Without it there is no limit but the system's. */
-  readonly connectionsMax?: number;
+  /** Sockets of the system open at once, of requests and WebSockets together; one more is closed as it comes. Without it there is no limit but the system's. */
+  readonly socketsMax?: number;
 }
 
 export interface ListenOptions {
