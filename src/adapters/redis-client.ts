@@ -3,6 +3,7 @@
  * It knows no keys.
  */
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { toHost, toMaster } from './redis-connectors.ts';
 import { REDIS_SCRIPTS, type RedisScripts } from './redis-scripts.ts';
 import type { RedisPlace } from './redis-url.ts';
 
@@ -63,9 +64,10 @@ function clientFor(place: RedisPlace): Redis | Cluster {
   });
 }
 
-function optionsFor({ username, password, tls }: RedisPlace): Options {
+function optionsFor({ kind, username, password, tls }: RedisPlace): Options {
   return {
     scripts: REDIS_SCRIPTS,
+    Connector: kind === 'sentinel' ? toMaster : toHost,
     protocol: 2, // all that is needed here, and what every server and proxy speaks
     disableClientInfo: true,
     connectTimeout: CONNECT_MS,

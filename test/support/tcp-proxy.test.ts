@@ -143,3 +143,16 @@ test('who is refused is reset, also when there is no target or the target is gon
   closing.push(() => aimless.close());
   await isRefused(aimless.port);
 });
+
+test('a proxy that interjects says it to each client once, behind the piece that it was given', async () => {
+  const { proxy, dial } = await aProxy();
+  proxy.interject({ bytes: Buffer.from('?'), behind: 2 });
+  const [client, target] = await dial();
+  for (const piece of ['one', 'two', 'three']) {
+    client.socket.write(piece);
+    await until('it has passed', () => target.text().endsWith(piece));
+  }
+  target.socket.write('!');
+  await until('the answer came', () => client.text().includes('!'));
+  expect([client.text(), target.text()]).toEqual(['?!', 'onetwothree']);
+});

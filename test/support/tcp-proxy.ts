@@ -5,6 +5,7 @@
  *     proxy.delay({ ms: 50 });            // what is read from now on arrives 50 ms later, in order, as on a longer wire
  *     proxy.throttle({ bytesPerSecond: 10_000 });
  *     proxy.blackHole('toTarget');        // half-open: nothing passes that way, connections stay, nobody is told
+ *     proxy.interject({ bytes, behind: 2 }); // to each client, behind the second piece that it sent: what the target never said
  *     proxy.heal();                       // all of the above ends; what was held passes on, as TCP would send it again
  *     proxy.cut();                        // resets all connections
  *     proxy.cutAfter({ bytes: 10_000 });  // resets the next connection over which so much has passed, both ways together
@@ -24,10 +25,17 @@ const HELD_BYTES_MAX = 256 * 1024;
 /** A throttled connection gets its bytes in pieces worth this long. */
 const THROTTLED_PIECE_MS = 10;
 
+/** Pieces are counted as they are read: those of a client that waits for each answer are its messages. */
+export interface Interjection {
+  readonly bytes: Buffer;
+  readonly behind: number;
+}
+
 /** What all connections go through at the moment. */
 interface Weather {
   delayMs: number;
   bytesPerMs: number;
+  interjection: Interjection | null;
   readonly closed: Set<Direction>;
 }
 
@@ -46,7 +54,7 @@ export class TcpProxy {
   readonly port: number;
   readonly #server: Server;
   readonly #wires = new Set<Wire>();
-  readonly #weather: Weather = { delayMs: 0, bytesPerMs: Number.POSITIVE_INFINITY, closed: new Set() };
+  readonly #weather: Weather = { delayMs: 0, bytesPerMs: Number.POSITIVE_INFINITY, interjection: null, closed: new Set() };
   #target: Place | null;
   #isRefusing = false;
   #cutAfterBytes = Number.POSITIVE_INFINITY;
@@ -99,6 +107,10 @@ export class TcpProxy {
     this.#pump();
   }
 
+  interject(interjection: Interjection): void {
+    this.#weather.interjection = interjection;
+  }
+
   refuse(): void {
     this.#isRefusing = true;
   }
@@ -114,6 +126,7 @@ export class TcpProxy {
   heal(): void {
     this.#weather.delayMs = 0;
     this.#weather.bytesPerMs = Number.POSITIVE_INFINITY;
+    this.#weather.interjection = null;
     this.#weather.closed.clear();
     this.#isRefusing = false;
     this.#cutAfterBytes = Number.POSITIVE_INFINITY;
@@ -177,6 +190,11 @@ class Wire {
       new Lane({ from: client, to: target, direction: 'toTarget', weather, account }),
       new Lane({ from: target, to: client, direction: 'toClient', weather, account }),
     ];
+    let piecesOfClient = 0;
+    client.on('data', () => {
+      piecesOfClient += 1;
+      if (piecesOfClient === weather.interjection?.behind) client.write(weather.interjection.bytes);
+    });
     for (const socket of this.#sockets) {
       socket.on('error', () => this.cut()); // a reset on one side is a reset on the other
       socket.once('close', () => {
