@@ -4,11 +4,11 @@
  * A blob is written and read back before its row, and deleted after it, so a row never points to nothing. What keeps an owner that was taken
  * over, a deletion of the room, and the sweep of blobs from slipping in between stands in the statements.
  */
-import { createHash } from 'node:crypto';
 import { isoFromMs } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import type { RoomId, RoomPk } from '../../base/ids.ts';
 import type { Log } from '../../base/observe.ts';
+import { sha256Digest } from '../../base/sha256.ts';
 import type { Blobs } from '../../kernel/persistence/blobs.ts';
 import { putAndReadBack } from '../../kernel/persistence/checked-put.ts';
 import { type Query, type Sql, sql } from '../../kernel/persistence/sql.ts';
@@ -37,7 +37,7 @@ interface Body {
 /** Keeps a version as `KeepVersion` of the room promises. */
 export async function keepVersion(version: KeptVersion, { db, ...store }: VersionStore): Promise<'kept' | 'fenced'> {
   const { body: bytes } = version;
-  const body = { size: bytes.length, sha256: digest(bytes), bytes, blobKey: null };
+  const body = { size: bytes.length, sha256: sha256Digest(bytes), bytes, blobKey: null };
   if (bytes.length <= INLINE_BYTES_MAX) return outcomeOf(await db.query(keepQuery(version, body)));
   const [intended] = await db.query(intendQuery(version, body));
   if (intended === undefined) return 'fenced';
@@ -133,12 +133,8 @@ export async function readVersion(
   if (stored === undefined) throw noVersion(id);
   const { size, sha256, bytes, blobKey } = stored;
   const found = bytes ?? (blobKey === null ? null : await blobs.get(blobKey));
-  if (found !== null && found.length === size && Buffer.compare(digest(found), sha256) === 0) return found;
+  if (found !== null && found.length === size && Buffer.compare(sha256Digest(found), sha256) === 0) return found;
   if ((await find()).length === 0) throw noVersion(id); // deleted meanwhile
   log.error({ roomPk, id, size, foundSize: found?.length ?? null, blobKey }, 'version damaged');
   throw new AppError('ROOM_UNREADABLE', { reason: `its version ${id} is damaged` });
-}
-
-function digest(bytes: Uint8Array): Uint8Array {
-  return createHash('sha256').update(bytes).digest();
 }

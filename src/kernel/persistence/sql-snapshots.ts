@@ -5,10 +5,10 @@
  * the newest cannot be read, the one before it and the journal give the same state (reliability 2.c). While the store of blobs is away, journals
  * grow; from a bound on, snapshots go inline whatever their size.
  */
-import { createHash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import type { Log } from '../../base/observe.ts';
+import { sha256Digest } from '../../base/sha256.ts';
 import type { Blobs } from './blobs.ts';
 import { putAndReadBack } from './checked-put.ts';
 import { GatherTime } from './gather-time.ts';
@@ -101,7 +101,7 @@ export class SqlSnapshots implements Snapshots {
   }
 
   async save({ stream, epoch, version, bytes, mayWait = false }: SnapshotSave): Promise<'saved' | 'stale'> {
-    const row = { version, size: bytes.length, sha256: digest(bytes), bytes, blobKey: null };
+    const row = { version, size: bytes.length, sha256: sha256Digest(bytes), bytes, blobKey: null };
     const ruled = { stream, epoch };
     const saving =
       bytes.length <= INLINE_BYTES_MAX ? this.#commit({ row, ruled, mayWait }) : this.#saveLarge({ row, ruled, mayWait });
@@ -169,7 +169,7 @@ export class SqlSnapshots implements Snapshots {
   /** Null, and a line in the log, when the bytes are missing or are not those that were saved. Rejects when the store is away. */
   async #read(stream: number, { version, size, sha256, bytes, blobKey }: SnapshotRow): Promise<Uint8Array | null> {
     const found = bytes ?? (blobKey === null ? null : await this.#deps.blobs.get(blobKey));
-    if (found !== null && found.length === size && Buffer.compare(digest(found), sha256) === 0) return found;
+    if (found !== null && found.length === size && Buffer.compare(sha256Digest(found), sha256) === 0) return found;
     this.#deps.log.error({ stream, version, size, foundSize: found?.length ?? null, blobKey }, 'snapshot damaged');
     return null;
   }
@@ -193,8 +193,4 @@ export class SqlSnapshots implements Snapshots {
       })
     );
   }
-}
-
-function digest(bytes: Uint8Array): Uint8Array {
-  return createHash('sha256').update(bytes).digest();
 }

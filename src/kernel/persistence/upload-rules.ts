@@ -1,6 +1,6 @@
 /** What of an upload can be judged without asking anybody: names, sizes, which parts. Pure; it does not know what is uploaded. */
-import { createHash } from 'node:crypto';
 import { AppError, valueAtKey } from '../../base/errors.ts';
+import { sha256Base64Url } from '../../base/sha256.ts';
 import { isStorableText } from '../../base/text.ts';
 import { type NamedPart, plainEtag } from './blob-parts.ts';
 
@@ -42,5 +42,5 @@ export function contentLengthOf(headers: Readonly<Record<string, string>>): numb
 /** The same for the same parts, in whatever order they are named. */
 export function digestOfParts(parts: readonly NamedPart[]): string {
   const lines = parts.map(({ partNumber, etag }) => `${partNumber} ${plainEtag(etag)}`).sort();
-  return createHash('sha256').update(lines.join('\n')).digest('base64url');
+  return sha256Base64Url(lines.join('\n'));
 }

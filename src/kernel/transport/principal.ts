@@ -1,6 +1,7 @@
 /** Who is asking: from the Authorization header to a principal. It does not know how tokens are signed, nor what a user may do where. */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../base/errors.ts';
+import { sha256Digest } from '../../base/sha256.ts';
 import type { HttpRequest } from './server.ts';
 
 /** `token` holds the verified claims; the kernel does not look inside. */
@@ -67,16 +68,12 @@ export function makeAuthenticate({ secretKey, publicKey, verifyToken, verifyBack
  * a set reads a text only where its hash is the same, and that is seeded anew in each process, so nobody learns from the clock how near he is.
  */
 function keyCheck(key: string): (candidate: string) => boolean {
-  const digest = sha256(key);
+  const digest = sha256Digest(key);
   const right = new Set<string>(); // one text at most has this digest
   return (candidate) => {
     if (right.has(candidate)) return true;
-    if (!timingSafeEqual(sha256(candidate), digest)) return false;
+    if (!timingSafeEqual(sha256Digest(candidate), digest)) return false;
     right.add(candidate);
     return true;
   };
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }
