@@ -18,15 +18,17 @@ export interface BackgroundTurn {
 export type Pace = (turn: BackgroundTurn) => number;
 
 const REST_MS_MIN = 1;
+/** After so long whoever is next has to wait; one task may take longer by itself. */
+const SLICE_MS = 0.25;
 
 /** A twentieth of the worker's time at most. */
-export const twentieth: Pace = restsFor(19, { sliceMs: 1 });
+export const twentieth: Pace = restsFor(19);
 /** Half of it at most: for what somebody waits for, but not as others wait for their next keystroke. */
-export const half: Pace = restsFor(1, { sliceMs: 0.25 });
+export const half: Pace = restsFor(1);
 
-/** It rests so many times as long as it worked. After `sliceMs` whoever is next has to wait; one task may take longer by itself. */
-function restsFor(times: number, { sliceMs }: { readonly sliceMs: number }): Pace {
-  return ({ left, workedMs }) => (left > 0 && workedMs < sliceMs ? 0 : Math.max(REST_MS_MIN, workedMs * times));
+/** It rests so many times as long as it worked. */
+function restsFor(times: number): Pace {
+  return ({ left, workedMs }) => (left > 0 && workedMs < SLICE_MS ? 0 : Math.max(REST_MS_MIN, workedMs * times));
 }
 
 export class Background {

@@ -36,11 +36,11 @@ test('[DO1] what nobody waits for is done at once where nothing else was, then r
 
 test('[DO1] rooms that take little share a slice', () => {
   const { clock, begun, bring } = aWorker();
-  for (let room = 0; room < 7; room += 1) bring(0.25);
-  clock.advance(4);
+  for (let room = 0; room < 7; room += 1) bring(1 / 16);
+  clock.advance(1);
   expect(begun).toHaveLength(1);
   clock.advance(1);
-  expect(begun).toEqual([0, ...new Array(4).fill(5)]);
+  expect(begun).toEqual([0, ...new Array(4).fill(1.25)]);
   clock.advance(1_000);
   expect(begun).toHaveLength(7);
 });
