@@ -23,7 +23,10 @@ export interface CpuTimes {
 type Processes = Pick<Address, 'pid' | 'storesPid' | 'children'>;
 
 /** A process below the server may end while it is read, such as a worker of its Postgres: then all are read again, its time is its parent's now. */
-const ATTEMPTS_MAX = 5;
+const ATTEMPTS_MAX = 20;
+/** Several may end in one moment, and their parent may have to wait for a core before it knows. */
+const PAUSE_MS = 5;
+const NEVER_WOKEN = new Int32Array(new SharedArrayBuffer(4));
 
 /** Takes about a millisecond: read outside the measured window. @throws an Error where there is no `/proc`, or the server has ended. */
 export function readCpu(processes: Processes): CpuTimes {
@@ -32,6 +35,7 @@ export function readCpu(processes: Processes): CpuTimes {
       return readOnce(processes);
     } catch (error) {
       if (attempt === ATTEMPTS_MAX) throw error;
+      Atomics.wait(NEVER_WOKEN, 0, 0, PAUSE_MS);
     }
   }
 }
