@@ -48,7 +48,7 @@ class ConnectorToMaster extends SentinelConnector {
     super(options);
     // biome-ignore-start lint/complexity/useLiteralKeys: it is private; there is no option for it
     const connectToSentinel = this['connectToSentinel'].bind(this);
-    this['connectToSentinel'] = (sentinel: unknown, more: object) => connectToSentinel(sentinel, { ...more, Connector: toHost });
+    this['connectToSentinel'] = (sentinel: unknown, more?: object) => connectToSentinel(sentinel, { ...more, Connector: toHost });
     // biome-ignore-end lint/complexity/useLiteralKeys: as above
   }
 

@@ -1,6 +1,7 @@
 /**
  * A process with a Redis directory, for what only a process has. Arguments: the URL, and what to wait for before it closes the directory: an
- * `answer`, that it is `away`, or a `run` of answers to calls that do not wait for each other. It prints one JSON line, and then has to end by itself: nothing here ends it.
+ * `answer`, that it is `away`, or a `run` of answers to calls that do not wait for each other. It prints one JSON line, and then has to end by
+ * itself: nothing here ends it.
  */
 import { openRedisDirectory } from '../../src/adapters/redis-directory.ts';
 import { systemClock } from '../../src/base/clock.ts';
