@@ -173,8 +173,8 @@ export const LIMITS = {
   longPresenceBytes: 98_304,
   /** Beyond what a body may have here. */
   longBodies: { bytes: 3_000_000, perSecond: 20 },
-  /** Yjs updates that build on one that nobody brings: a room keeps 1 MiB of them. */
-  waiting: { clients: 5, perSecond: 20, bytes: 10_000 },
+  /** Yjs updates that build on what nobody brings, and deletions of it: a room keeps 64 KiB of the former, 4 of the latter. */
+  waiting: { clients: 5, perSecond: 20, bytes: 400, ranges: 500 },
   badRequestsPerSecond: 100,
   writes: { writers: 30, bytes: 50_000 },
   /** A socket that was closed comes back after this; a request that was refused when it was told to, or up to twice as late. */

@@ -17,7 +17,16 @@ import { Ledger } from './ledger.ts';
 import { eachOf } from './many-rooms.ts';
 import { startPace } from './pace.ts';
 import { people } from './presence-sdk.ts';
-import { badRequests, hostileUpdates, longBodies, longFrames, longPresences, streamedBodies, waitingUpdates } from './refused.ts';
+import {
+  badRequests,
+  hostileUpdates,
+  longBodies,
+  longFrames,
+  longPresences,
+  streamedBodies,
+  waitingDeletions,
+  waitingUpdates,
+} from './refused.ts';
 import { Seat, startDialling } from './seat.ts';
 
 const WRITES = 'writes that do not fit';
@@ -36,6 +45,7 @@ const TROUBLES: readonly Beside[] = [
   { name: 'presences that are too long', company: longPresences },
   { name: 'Yjs updates made to harm', company: hostileUpdates },
   { name: 'Yjs updates that build on what never comes', company: waitingUpdates },
+  { name: 'Yjs deletions of what never comes', company: waitingDeletions },
   { name: LONG_BODIES, company: longBodies },
   { name: STREAMED_BODIES, company: streamedBodies },
   { name: 'requests beyond the bounds of JSON, patches and queries', company: badRequests },

@@ -68,34 +68,41 @@ export async function longPresences(trial: Trial): Promise<Refusable> {
 }
 
 /** Clients that build on what they never bring: the room asks for it, and keeps no more than it may. Counted is what it asks. */
-export async function waitingUpdates(trial: Trial): Promise<Refusable> {
-  const room = 'waiting';
-  const { clients, perSecond, bytes } = LIMITS.waiting;
+export function waitingUpdates(trial: Trial): Promise<Refusable> {
+  return early(trial, 'waiting', () => builderOf(LIMITS.waiting.bytes));
+}
+
+/** Clients that delete what nobody brings; likewise. */
+export function waitingDeletions(trial: Trial): Promise<Refusable> {
+  return early(trial, 'deleting', (client) => deleterOf(client + 1, LIMITS.waiting.ranges));
+}
+
+async function early(trial: Trial, room: string, frames: (client: number) => () => Buffer): Promise<Refusable> {
+  const { clients, perSecond } = LIMITS.waiting;
   await trial.server.openRoom(trial.address, room);
   const questions = { count: 0 };
   const ways = wayInto(trial, 'yjs', room);
   const hear = (frame: Buffer): void => {
     if (isStep(STEP_1, frame)) questions.count += 1;
   };
-  const builders = Array.from({ length: clients }, () => builderOf(bytes));
-  const lines = builders.map(() => new Line(ways, { hear }));
-  for (const build of builders) build(); // the first of each, which nobody hears of
+  const writers = Array.from({ length: clients }, (_, client) => ({ line: new Line(ways, { hear }), next: frames(client) }));
   const say = (client: number): void => {
-    if (lines[client]!.socket.isOpen) lines[client]!.say(builders[client]!());
+    const { line, next } = writers[client]!;
+    if (line.socket.isOpen) line.say(next());
   };
   const stop = startPace({ senders: clients, perSecond, send: say });
   return {
     refused: () => questions.count,
     stop() {
       stop();
-      const closed = lines.filter(({ socket }) => !socket.isOpen).length;
-      for (const { socket } of lines) socket.terminate();
+      const closed = writers.filter(({ line }) => !line.socket.isOpen).length;
+      for (const { line } of writers) line.socket.terminate();
       return closed === 0 ? [] : [`${closed} who only brought too much were closed`];
     },
   };
 }
 
-/** Each call is one update more of a document that only this client writes, as a frame. */
+/** Each call is one update more of a document that only this client writes, as a frame; nobody hears of the first. */
 function builderOf(bytes: number): () => Buffer {
   const ydoc = new Y.Doc();
   const pieces = ydoc.getArray<Uint8Array>('pieces');
@@ -103,9 +110,21 @@ function builderOf(bytes: number): () => Buffer {
   ydoc.on('update', (update: Uint8Array) => {
     frame = updateFrame(update);
   });
-  return () => {
+  const build = (): Buffer => {
     pieces.push([new Uint8Array(bytes)]);
     return frame;
+  };
+  build();
+  return build;
+}
+
+/** Each call deletes every other clock of a stretch of a client that nobody has heard of, behind the stretch before, as a frame. */
+function deleterOf(writer: number, ranges: number): () => Buffer {
+  let from = 0;
+  return () => {
+    const deletions = Array.from({ length: ranges }, (_, range) => [from + 2 * range, 1]);
+    from += 2 * ranges;
+    return updateFrame(numbers(0, 1, writer, ranges, ...deletions.flat()));
   };
 }
 

@@ -28,7 +28,7 @@ export function addSession(room: RoomState, newcomer: Newcomer, effects: Effect[
     joinedAt: room.decision,
     storageAt: null,
     ydocs: new SmallSet(),
-    crowdedUpdates: 0,
+    costlyUpdates: 0,
     presence: null,
     awarenessId: null,
     expiresAtMs: null,

@@ -47,8 +47,8 @@ export interface Session extends Omit<Newcomer, 'info' | 'visit'>, Recipient {
   storageAt: number | null;
   /** The Yjs documents it follows, by guid; '' is the room's root document. */
   readonly ydocs: Set<string>;
-  /** How many of its Yjs updates were refused for their steps. */
-  crowdedUpdates: number;
+  /** How many of its Yjs updates were refused at the price of a new `Y.Doc`. */
+  costlyUpdates: number;
   /** Its presence as last known, patches merged; null until it sent one. */
   presence: JsonObject | null;
   /** Yjs client id under which y-websocket clients know its awareness. */

@@ -122,16 +122,19 @@ function askForDropped({ sessions }: RoomState, guid: string, doc: Ydoc): Effect
 
 /**
  * What a refused update costs its client. To build on what has not come, nothing: it answers the question with this update and all that it builds on.
- * With too much at one place it stays connected, and sees the others; what it writes behind that waits. It comes to this once a connection, so who
- * comes to it again and again is closed, as who sends anything else that is refused.
+ * With too much at one place it stays connected, and sees the others; what it writes behind that waits. Who comes again and again to what can only be
+ * refused at the price of a new `Y.Doc` is closed, as who sends anything else that is refused.
  * @throws the error itself for all others
  */
 function answerTo(error: AppError, session: Session, guid: string, doc: Ydoc): Effect[] {
-  if (error.code === 'YJS_UPDATE_EARLY') return [ask(session, guid, doc)];
-  if (error.code !== 'YJS_UPDATE_CROWDED') throw error;
-  session.crowdedUpdates += 1;
-  if (session.crowdedUpdates > YDOC_LIMITS.crowdedAnswersMax) throw error;
-  return refuse(session, guid, error.message);
+  const isEarly = error.code === 'YJS_UPDATE_EARLY';
+  const isCostly = error.code === 'YJS_UPDATE_CROWDED' || (isEarly && error.facts.isCostly === true);
+  if (!isEarly && !isCostly) throw error;
+  if (isCostly) {
+    session.costlyUpdates += 1;
+    if (session.costlyUpdates > YDOC_LIMITS.costlyAnswersMax) throw error;
+  }
+  return isEarly ? [ask(session, guid, doc)] : refuse(session, guid, error.message);
 }
 
 /** Tells SDK clients the new hashes, some time after the changes and after their commit: this is their "saved". */

@@ -19,19 +19,26 @@ export interface Reach {
   readonly isSeamless: boolean;
   /** The widest gap, in clocks, between what is known of a client and a struct of it. */
   readonly gap: number;
+  /** By client with a gap, the clock before the first one. Null when there is none. */
+  readonly stops: Vector | null;
 }
 
 export function reachOf(known: Vector, { spans }: ScannedUpdate): Reach {
   const clocks = new SmallMap<number, number>();
   let isSeamless = true;
   let gap = 0;
+  let stops: Map<number, number> | null = null;
   for (const { client, from, to } of spans) {
     const clock = clocks.get(client) ?? known.get(client) ?? 0;
     isSeamless &&= from === clock || to <= clock;
     gap = Math.max(gap, from - clock);
+    if (from > clock) {
+      stops ??= new SmallMap();
+      if (!stops.has(client)) stops.set(client, clock);
+    }
     clocks.set(client, Math.max(clock, to));
   }
-  return { clocks, isSeamless, gap };
+  return { clocks, isSeamless, gap, stops };
 }
 
 /** Nothing may lie too far beyond what is known and what the update brings itself. @throws AppError YJS_UPDATE_INVALID */
@@ -76,7 +83,22 @@ export function isReady(known: Vector, { needs, deletes }: ScannedUpdate, { cloc
 
 /** Whether nothing of it can be integrated before something else has come. */
 export function waitsWhole(known: Vector, { spans, deletes }: ScannedUpdate): boolean {
-  return deletes.length === 0 && spans.every(({ client, from }) => from > (known.get(client) ?? 0));
+  for (const { client, from } of spans) if (from <= (known.get(client) ?? 0)) return false;
+  for (let at = 0; at < deletes.length; at += 3) if (deletes[at + 1]! < (known.get(deletes[at]!) ?? 0)) return false;
+  return true;
+}
+
+/** How many of its deleted ranges would wait for more than is here and comes with it, and do not wait already. */
+export function rangesAhead({ known, deleted }: Ydoc, { needs, deletes }: ScannedUpdate, { clocks, stops }: Reach): number {
+  if (deletes.length === 0) return 0;
+  const arrivesAt = (client: number): number => stops?.get(client) ?? clocks.get(client) ?? known.get(client) ?? 0;
+  const arrives = [...needs].every(([client, clock]) => clock <= arrivesAt(client));
+  let ahead = 0;
+  for (let at = 0; at < deletes.length; at += 3) {
+    const [client, from, to] = [deletes[at]!, deletes[at + 1]!, deletes[at + 2]!];
+    if (to > (arrives ? arrivesAt(client) : (known.get(client) ?? 0)) && !isDeleted(deleted, client, from, to)) ahead += 1;
+  }
+  return ahead;
 }
 
 /** Whether it holds what is behind all that `vector` has of that client. */

@@ -16,10 +16,12 @@ export const YDOC_LIMITS = {
    */
   nestingMax: 64,
   /**
-   * What waits for updates that have not come. Yjs merges all of it again with each further one: 1 MiB costs some 15 ms a
-   * message.
+   * Structs that wait for updates that have not come. Yjs merges all of them again with each further one: 64 KiB cost some 1 ms a message. Who is
+   * refused is asked for all that the room lacks (`decide.ts`), so that nothing is lost with a small bound.
    */
-  pendingBytesMax: 1024 * 1024,
+  pendingBytesMax: 64 * 1024,
+  /** Deletions of what has not come. Yjs tries all of them again with each update, whatever is in it: 4 KiB, some 2,000 ranges, cost some 0.1 ms. */
+  pendingDeletesBytesMax: 4 * 1024,
   /** Highest clock of a client; beyond it arithmetic on 32 bits in other ports of Yjs breaks. */
   clockMax: 2 ** 31,
   /** How far beyond a client's known clock a struct or deletion may lie and still wait for what is between. */
@@ -60,8 +62,8 @@ export const YDOC_LIMITS = {
   smallStepsMax: 100,
   /** Clients of whom it is remembered that nothing stands behind their last struct; each other one costs a little certainty. */
   freeClientsMax: 256,
-  /** Updates of a session that were refused for their steps before it is closed: each costs as many, and a new `Y.Doc`. */
-  crowdedAnswersMax: 3,
+  /** Updates of a session that were refused at the price of a new `Y.Doc` before it is closed. */
+  costlyAnswersMax: 3,
 } as const;
 
 export type YdocLimits = { readonly [Key in keyof typeof YDOC_LIMITS]: number };

@@ -6,7 +6,7 @@ import type * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
 import { invalidUpdate } from './byte-reader.ts';
 import { type Added, type Crowding, mayWait, noteFree, stepsLeft } from './crowding.ts';
-import { type Reach, reachesBeyond, waitsWhole } from './fit.ts';
+import { type Reach, rangesAhead, reachesBeyond, waitsWhole } from './fit.ts';
 import type { YdocLimits } from './limits.ts';
 import { dropWaiting, materialise, measureNesting, waitingTo } from './live.ts';
 import type { ScannedUpdate } from './scan.ts';
@@ -22,7 +22,8 @@ import type { Vector } from './vector.ts';
  */
 export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: YdocLimits): 'changed' | 'unchanged' {
   const { scanned, added } = tried;
-  if (isOnlyMoreToWait(doc, update, scanned, limits)) throw early(tooManyBytes(limits));
+  const tooMuchUntried = tooMuchAhead(doc, update, tried, limits);
+  if (tooMuchUntried !== null) throw early({ tooMuch: tooMuchUntried });
   const before = stateBefore(doc);
   const meter = meterOf(doc, tried, limits);
   const deletes = deletesSomething(doc, scanned);
@@ -45,10 +46,10 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Y
     return 'unchanged';
   }
   if (doc.pendingBytes > before.pendingBytes) doc.crowding.waiting += added.risk;
-  const tooMuch = doc.pendingBytes > before.pendingBytes ? tooMuchOf(doc, limits) : null;
+  const tooMuch = tooMuchMore(doc, before, ydoc, limits);
   if (tooMuch !== null) {
     takeBack(doc, before, onlyWaits ? ydoc : null);
-    throw early(tooMuch);
+    throw early({ tooMuch, isCostly: !onlyWaits });
   }
   doc.nestingBound += scanned.nestedTypes;
   if (doc.nestingBound > limits.nestingMax) measureNesting(doc, ydoc, limits.nestingMax);
@@ -61,13 +62,21 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Y
   return 'changed';
 }
 
+const RANGE_BYTES_MIN = 2;
+
 /**
- * Beside what waits already it would be too much, and all of it would wait: that need not be tried, which takes Yjs as long as all that waits is. What waits may
- * come again.
+ * What would wait that may not, as words, as far as that is certain without a try, which takes Yjs as long as all that waits is: deletions beyond their
+ * bound, and an update of which all would wait beside too much that waits already. What waits already may come again.
  */
-function isOnlyMoreToWait(doc: Ydoc, update: Uint8Array, scanned: ScannedUpdate, limits: YdocLimits): boolean {
-  if (doc.pendingBytes === 0 || doc.pendingBytes + update.length <= limits.pendingBytesMax) return false;
-  return waitsWhole(doc.known, scanned) && reachesBeyond(waitingTo(doc), scanned);
+function tooMuchAhead(doc: Ydoc, update: Uint8Array, { scanned, reach }: Tried, limits: YdocLimits): string | null {
+  const bytesAhead = RANGE_BYTES_MIN * rangesAhead(doc, scanned, reach);
+  if (bytesAhead > limits.pendingDeletesBytesMax) return tooManyDeletions(limits);
+  if (doc.pendingBytes === 0 || !waitsWhole(doc.known, scanned)) return null;
+  const isFull = doc.pendingBytes + update.length > limits.pendingBytesMax;
+  if (isFull && reachesBeyond(waitingTo(doc), scanned)) return tooManyBytes(limits);
+  if (bytesAhead === 0) return null;
+  const { pendingDs } = materialise(doc).store;
+  return bytesOf(pendingDs) + bytesAhead > limits.pendingDeletesBytesMax ? tooManyDeletions(limits) : null;
 }
 
 /** What is tried, and what is known of it before. */
@@ -88,16 +97,24 @@ function withoutWaiting(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Ydo
   return tryUpdate(doc, update, tried, limits);
 }
 
-/** What waits that may not, as words; null when all may. */
-function tooMuchOf({ pendingBytes, crowding }: Ydoc, limits: YdocLimits): string | null {
-  if (pendingBytes > limits.pendingBytesMax) return tooManyBytes(limits);
-  return mayWait(crowding, limits) ? null : 'too much at places where others write';
+/** What waits that may not, as words; null when all may, or it is no more than before. */
+function tooMuchMore(doc: Ydoc, before: Before, { store: { pendingDs } }: Y.Doc, limits: YdocLimits): string | null {
+  const deletes = bytesOf(pendingDs);
+  if (deletes > bytesOf(before.deletes) && deletes > limits.pendingDeletesBytesMax) return tooManyDeletions(limits);
+  if (doc.pendingBytes <= before.pendingBytes) return null;
+  if (doc.pendingBytes > limits.pendingBytesMax) return tooManyBytes(limits);
+  return mayWait(doc.crowding, limits) ? null : 'too much at places where others write';
 }
 
 const tooManyBytes = ({ pendingBytesMax }: YdocLimits): string => `more than ${pendingBytesMax} bytes`;
+const tooManyDeletions = ({ pendingDeletesBytesMax }: YdocLimits): string =>
+  `more than ${pendingDeletesBytesMax} bytes of deletions`;
 
-function early(tooMuch: string): AppError {
-  return new AppError('YJS_UPDATE_EARLY', { tooMuch });
+const bytesOf = (bytes: Uint8Array | null): number => bytes?.length ?? 0;
+
+/** Costly when the `Y.Doc` must be made anew without the update. */
+function early(facts: { readonly tooMuch: string; readonly isCostly?: boolean }): AppError {
+  return new AppError('YJS_UPDATE_EARLY', facts);
 }
 
 interface Before {

@@ -11,11 +11,37 @@ import {
   replayUpdate,
   snapshotHash,
   stateVector,
+  type Ydoc,
 } from '../../../src/room/ydoc/ydoc.ts';
-import { acceptAll, block, bytes, collected, docOf, expectRefused, from, string, stringAfter, typing } from './builders.ts';
+import { aRoom, id, messages, newcomer, say } from '../../support/a-room.ts';
+import {
+  acceptAll,
+  block,
+  bytes,
+  collected,
+  docOf,
+  expectRefused,
+  from,
+  hashOf,
+  string,
+  stringAfter,
+  typing,
+} from './builders.ts';
 
 function expectEarly(work: () => unknown): void {
   expect(work).toThrow(expect.objectContaining({ code: 'YJS_UPDATE_EARLY' }));
+}
+
+/** To try an update writes to the document; to refuse it untried does not. */
+function watch(doc: Ydoc): { readonly writes: readonly (string | symbol)[]; readonly watched: Ydoc } {
+  const writes: (string | symbol)[] = [];
+  const watched = new Proxy(doc, {
+    set(target, key, value) {
+      writes.push(key);
+      return Reflect.set(target, key, value);
+    },
+  });
+  return { writes, watched };
 }
 
 describe('[YD8] updates that wait', () => {
@@ -50,17 +76,11 @@ describe('[YD8] updates that wait', () => {
     const limits = { ...YDOC_LIMITS, pendingBytesMax: 2_000 };
     const doc = emptyYdoc();
     const early = Array.from({ length: 10 }, (_, index) => block(7, 1 + 300 * index, string('x'.repeat(300))));
-    const written: (string | symbol)[] = [];
-    const watched = new Proxy(doc, {
-      set(target, key, value) {
-        written.push(key);
-        return Reflect.set(target, key, value);
-      },
-    });
     for (const update of early.slice(0, 6)) acceptUpdate(doc, update, from('flood'), limits);
     const waiting = doc.pendingBytes;
+    const { writes, watched } = watch(doc);
     for (const update of early.slice(6)) expectEarly(() => acceptUpdate(watched, update, from('flood'), limits));
-    expect([written, doc.pendingBytes]).toEqual([[], waiting]);
+    expect([writes, doc.pendingBytes]).toEqual([[], waiting]);
     expect(acceptUpdate(doc, early[4]!, from('flood'), limits).changed).toBe(false); // it waits already
     acceptUpdate(doc, block(7, 0, string('x')), from('flood'), limits);
     expect([doc.pendingBytes, readYdocJson(doc, { formatting: 'plain' })]).toEqual([0, { text: 'x'.repeat(1_801) }]);
@@ -83,6 +103,72 @@ describe('[YD8] updates that wait', () => {
     expect(outcomes.at(-1)).toBe('YJS_UPDATE_EARLY');
     expect(doc.pendingBytes).toBeLessThanOrEqual(1_000);
     expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'text' });
+  });
+
+  test('deletions of what is not here are refused beyond their own bound, and those beyond it by themselves without being tried', () => {
+    const limits = { ...YDOC_LIMITS, pendingDeletesBytesMax: 200 };
+    const doc = emptyYdoc();
+    acceptAll(doc, typing(2, 'text'));
+    const flood = (client: number, ranges: number): Uint8Array =>
+      bytes(0, 1, client, ranges, ...Array.from({ length: ranges }, (_, index) => bytes(2 * index, 1)));
+    acceptUpdate(doc, flood(100, 90), from('flood'), limits);
+    const { writes, watched } = watch(doc);
+    expectEarly(() => acceptUpdate(watched, flood(101, 20), from('flood'), limits));
+    expectEarly(() => acceptUpdate(watched, flood(102, 101), from('flood'), limits));
+    const withText = bytes(1, 1, 3, 0, string('mine'), 1, 102, 101, ...Array.from({ length: 101 }, (_, at) => bytes(2 * at, 1)));
+    expectEarly(() => acceptUpdate(watched, withText, from('flood'), limits));
+    expect(writes).toEqual([]);
+    expect(acceptUpdate(doc, flood(100, 90), from('flood'), limits).changed).toBe(false); // they wait already
+    expect(acceptUpdate(doc, flood(100, 91), from('flood'), limits).changed).toBe(true); // one of them does not
+    const { pendingBytes } = doc;
+    const farApart = bytes(0, 1, 103, 4, ...Array.from({ length: 4 }, () => bytes(100_000, 1)));
+    expectEarly(() => acceptUpdate(doc, farApart, from('flood'), limits)); // known only when it was tried
+    expect(doc.pendingBytes).toBe(pendingBytes);
+    acceptUpdate(doc, block(100, 0, string('x'.repeat(200))), from('victim'), limits);
+    expect([doc.pendingBytes, readYdocJson(doc, { formatting: 'plain' })]).toEqual([
+      0,
+      { text: expect.stringMatching(/^(text)?x{109}(text)?$/) },
+    ]);
+  });
+
+  test('deletions of what comes with them do not wait: a whole document with many is taken, over a part of it, too', () => {
+    const limits = { ...YDOC_LIMITS, pendingDeletesBytesMax: 200 };
+    const ydoc = new Y.Doc({ gc: false });
+    const list = ydoc.getArray('list');
+    list.push(Array.from({ length: 1_000 }, (_, index) => index));
+    const part = Y.encodeStateAsUpdate(ydoc);
+    list.push(Array.from({ length: 1_000 }, (_, index) => index));
+    for (let index = 999; index > 0; index -= 1) list.delete(2 * index);
+    for (const before of [[], [part]]) {
+      const doc = emptyYdoc();
+      acceptAll(doc, before);
+      acceptUpdate(doc, Y.encodeStateAsUpdate(ydoc), from('one'), limits);
+      expect([doc.pendingBytes, snapshotHash(doc)]).toEqual([0, hashOf(ydoc)]);
+    }
+  });
+
+  test('deletions of what waits itself count, and so do those of who needs what is not here', () => {
+    const limits = { ...YDOC_LIMITS, pendingDeletesBytesMax: 200 };
+    const ranges = Array.from({ length: 101 }, (_, index) => bytes(1 + 2 * index, 1));
+    const text = 'x'.repeat(300);
+    for (const early of [block(7, 1, string(text)), block(7, 0, stringAfter(8, 4, text))]) {
+      const doc = emptyYdoc();
+      const { writes, watched } = watch(doc);
+      const update = bytes(early.subarray(0, -1), 1, 7, ranges.length, ...ranges);
+      expectEarly(() => acceptUpdate(watched, update, from('flood'), limits));
+      expect(writes).toEqual([]);
+    }
+  });
+
+  test('what is refused at the price of a new Y.Doc closes whoever brings it again and again; without that price, nobody', () => {
+    const room = aRoom(newcomer('yan', { kind: 'yjs' }), newcomer('ann'));
+    const change = (from: string, update: Uint8Array) => say(room, { type: 'ydoc.change', from: id(from), guid: '', update });
+    const asked = [{ type: 'ydoc.question', guid: '', vector: expect.any(Uint8Array) }];
+    const tooLong = string('x'.repeat(YDOC_LIMITS.pendingBytesMax));
+    const costly = bytes(2, 1, 2, 0, string('here'), 1, 1, 5, tooLong, 0);
+    for (let time = 0; time < YDOC_LIMITS.costlyAnswersMax; time += 1) expect(messages(change('yan', costly))).toEqual(asked);
+    expect(() => change('yan', costly)).toThrow(expect.objectContaining({ code: 'YJS_UPDATE_EARLY', close: 4000 }));
+    for (let time = 0; time < 100; time += 1) expect(messages(change('ann', block(1, 5, tooLong)))).toEqual(asked);
   });
 
   test('an update of which a part would wait beyond the bound is refused as a whole', () => {
