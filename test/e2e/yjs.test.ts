@@ -288,6 +288,47 @@ describe('size', () => {
   });
 });
 
+describe('what has not come yet', () => {
+  /** Three updates of one client, each behind the one before. */
+  function threeUpdates(): [Uint8Array, Uint8Array, Uint8Array] {
+    const doc = new Y.Doc();
+    const updates: Uint8Array[] = [];
+    doc.on('update', (update: Uint8Array) => updates.push(update));
+    for (const word of ['one', 'two', 'three']) doc.getText('text').insert(doc.getText('text').length, word);
+    return updates as [Uint8Array, Uint8Array, Uint8Array];
+  }
+
+  test('[YD21] what waits is there for editors that come later, of both kinds, and counts for all once the rest has come', async () => {
+    const roomId = freshRoomId('waits');
+    await backend.createRoom(roomId, { defaultAccesses: [] });
+    const [first, late, early] = threeUpdates();
+    await backend.sendYjsBinaryUpdate(roomId, first);
+    await backend.sendYjsBinaryUpdate(roomId, early);
+    expect(await storedText(roomId)).toBe('one');
+    const al = await sdkEditor(server, { roomId, userId: 'al' });
+    const bo = await plainEditor(server, { roomId, userId: 'bo' });
+    expect([textOf(al), textOf(bo)]).toEqual(['one', 'one']);
+    bo.doc.getText('text').insert(0, '0 ');
+    for (const editor of [al, bo]) await until('the text is typed', () => textOf(editor) === '0 one');
+    await synchronized(al);
+    await backend.sendYjsBinaryUpdate(roomId, late);
+    for (const editor of [al, bo]) await until('all is here', () => textOf(editor) === '0 onetwothree');
+    await synchronized(al);
+    expect(await storedText(roomId)).toBe('0 onetwothree');
+  });
+
+  test('[YD8] an editor that builds much on what was lost on the way brings both when it is asked, and nobody loses anything', async () => {
+    const roomId = freshRoomId('early');
+    const bo = await plainEditor(server, { roomId, userId: 'bo' });
+    const lost = docWith('lost, ');
+    Y.applyUpdate(bo.doc, Y.encodeStateAsUpdate(lost), bo.provider); // as if it came from the server: the editor sends it to nobody
+    const text = 'much '.repeat(20_000);
+    bo.doc.getText('text').insert(6, text);
+    await until('the room has both', async () => (await storedText(roomId)) === `lost, ${text}`);
+    expect(bo.provider.wsconnected).toBe(true);
+  });
+});
+
 describe('REST', () => {
   test('[E2E-Y5] an update put over REST reaches live editors of both kinds, and theirs is read over REST', async () => {
     const roomId = freshRoomId('rest');

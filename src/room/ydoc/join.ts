@@ -7,7 +7,7 @@
 import * as encoding from 'lib0/encoding';
 import { restFrom } from './cut.ts';
 import { type Deleted, writeDeleted } from './deleted.ts';
-import { type ScannedUpdate, type Span, structPlace } from './scan.ts';
+import { GAP, type ScannedUpdate, type Span, structPlace } from './scan.ts';
 import type { Vector } from './vector.ts';
 
 export interface Part {
@@ -20,6 +20,12 @@ interface Run {
   to: number;
   structs: number;
   readonly pieces: Uint8Array[];
+}
+
+/** A span and the bytes in which it lies. */
+interface Placed {
+  readonly bytes: Uint8Array;
+  readonly span: Span;
 }
 
 /**
@@ -39,6 +45,30 @@ export function joinUpdates(parts: readonly Part[], vector: Vector, deleted: Del
       else extend(run, bytes, span);
     }
   }
+  return written(runs, deleted);
+}
+
+/** The same for parts of which something waits, so that they may come in any order, and leave gaps: what is missing is written as such. */
+export function joinWithGaps(parts: readonly Part[], vector: Vector, deleted: Deleted): Uint8Array | null {
+  const placed: Placed[] = parts.flatMap(({ bytes, scanned }) => scanned.spans.map((span) => ({ bytes, span })));
+  placed.sort((one, other) => one.span.from - other.span.from || other.span.to - one.span.to);
+  const runs = new Map<number, Run>();
+  for (const { bytes, span } of placed) {
+    const run = runs.get(span.client);
+    const end = run?.to ?? vector.get(span.client) ?? 0;
+    if (span.to <= end) continue;
+    if (run === undefined) {
+      runs.set(span.client, runFrom(Math.max(end, span.from), bytes, span));
+      continue;
+    }
+    if (span.from < end) return null;
+    if (span.from > end) passOver(run, span.from);
+    extend(run, bytes, span);
+  }
+  return written(runs, deleted);
+}
+
+function written(runs: ReadonlyMap<number, Run>, deleted: Deleted): Uint8Array {
   const encoder = encoding.createEncoder();
   encoding.writeVarUint(encoder, runs.size);
   // Yjs integrates fastest when higher clients come first.
@@ -50,6 +80,17 @@ export function joinUpdates(parts: readonly Part[], vector: Vector, deleted: Del
   }
   writeDeleted(encoder, deleted);
   return encoding.toUint8Array(encoder);
+}
+
+function passOver(run: Run, to: number): void {
+  run.pieces.push(
+    encoding.encode((encoder) => {
+      encoding.writeUint8(encoder, GAP);
+      encoding.writeVarUint(encoder, to - run.to);
+    }),
+  );
+  run.structs += 1;
+  run.to = to;
 }
 
 /** Of a span that begins there or before it, and reaches beyond. */

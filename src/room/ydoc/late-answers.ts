@@ -15,8 +15,6 @@ const ASKED_BYTES_MAX = 2 * 1024 * 1024;
 const WINDOW_MS = 1_000;
 /** The least that a question counts: two thousand about small documents are answered at once, as by a client that opens them all. */
 const ASKED_BYTES_MIN = 1_024;
-/** What waits for other updates takes a `Y.Doc`, and is read once more to see whether it can be. */
-const WAITING_FACTOR = 8;
 
 interface Window {
   fromMs: number;
@@ -80,7 +78,7 @@ export function* takeLate(room: RoomState): Iterable<LateQuestion> {
 }
 
 function priceOf(doc: Ydoc): number {
-  return Math.max(ASKED_BYTES_MIN, ydocBytes(doc) * (doc.pendingBytes > 0 ? WAITING_FACTOR : 1));
+  return Math.max(ASKED_BYTES_MIN, ydocBytes(doc));
 }
 
 /** What both say is known. */

@@ -6,10 +6,11 @@
  */
 import * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
-import { scanStored } from './scan.ts';
+import { emptyReplica } from './replica.ts';
 import { emptyTail, type Live, tailUpdate, type Ydoc } from './state.ts';
 import { metered, StepMeter } from './steps.ts';
 import type { Vector } from './vector.ts';
+import { bytesWaiting, encodeAll, encodeHere, waitingTo } from './waiting.ts';
 
 const EMPTY_VECTOR = Uint8Array.of(0);
 
@@ -27,7 +28,7 @@ export function materialise(doc: Ydoc, meter: StepMeter = new StepMeter()): Y.Do
   const ydoc = bringUpToDate(doc, live, meter) ?? rebuild(doc);
   doc.live = { ydoc, drained: tail.ends.length };
   doc.known = vectorOf(ydoc);
-  doc.pendingBytes = pendingBytesOf(ydoc);
+  doc.pendingBytes = bytesWaiting(ydoc.store);
   const { crowding } = doc;
   crowding.items = itemsOf(ydoc);
   crowding.risk = 0;
@@ -85,34 +86,15 @@ function rebuild({ base, tail }: Ydoc): Y.Doc {
 /** Folds the updates since the last compaction into the base, and drops what was deleted. */
 export function compactYdoc(doc: Ydoc): void {
   if (doc.tail.ends.length === 0) return;
-  const ydoc = materialise(doc);
-  const base = encodeWaiting(ydoc, EMPTY_VECTOR);
-  if (base === null) ydoc.store.pendingStructs = null;
-  fold(doc, ydoc, base ?? Y.encodeStateAsUpdate(ydoc));
-}
-
-/** By client, the clock behind the last struct that waits, by the bytes that wait. */
-const ends = new WeakMap<Uint8Array, Vector>();
-const NOTHING: Vector = new Map();
-
-/** By client, the clock behind the last struct that waits; read once for the same bytes. */
-export function waitingTo(doc: Ydoc): Vector {
-  const { pendingStructs } = materialise(doc).store;
-  if (pendingStructs === null) return NOTHING;
-  const known = ends.get(pendingStructs.update);
-  if (known !== undefined) return known;
-  const { to } = Y.parseUpdateMetaV2(pendingStructs.update);
-  ends.set(pendingStructs.update, to);
-  return to;
+  fold(doc, materialise(doc));
 }
 
 /** Forgets the structs that wait: they were never part of the document, and whoever has them will send them again. Notes who sent them. */
 export function dropWaiting(doc: Ydoc): void {
   const ydoc = materialise(doc);
-  const { pendingStructs } = ydoc.store;
-  if (pendingStructs !== null) noteDropped(doc, Y.parseUpdateMetaV2(pendingStructs.update).to.keys());
+  noteDropped(doc, waitingTo(ydoc.store).keys());
   ydoc.store.pendingStructs = null;
-  fold(doc, ydoc, Y.encodeStateAsUpdate(ydoc));
+  fold(doc, ydoc);
   doc.crowding.waiting = 0;
 }
 
@@ -125,41 +107,24 @@ function noteDropped(doc: Ydoc, clients: Iterable<number>): void {
   }
 }
 
-function fold(doc: Ydoc, ydoc: Y.Doc, base: Uint8Array): void {
+function fold(doc: Ydoc, ydoc: Y.Doc): void {
+  let base = encodeAll(ydoc, EMPTY_VECTOR);
+  if (base === null) {
+    ydoc.store.pendingStructs = null;
+    base = encodeAll(ydoc, EMPTY_VECTOR) ?? encodeHere(ydoc, EMPTY_VECTOR);
+  }
   doc.base = base;
   doc.baseScan = undefined;
   doc.tail = emptyTail();
-  doc.pendingBytes = pendingBytesOf(ydoc);
-  // What waits is merged in the encoding, and no longer quite what this Y.Doc has: the next one is made from the bytes alone.
-  doc.live = doc.pendingBytes > 0 ? null : { ydoc, drained: 0 };
+  doc.pendingBytes = bytesWaiting(ydoc.store);
+  doc.live = { ydoc, drained: 0 };
   doc.answers = null;
 }
 
-/** What lies after `vector` as one V1 update, with what waits if that can be encoded. */
+/** What lies after `vector` as one V1 update, with what waits if that can be read. */
 export function encodeAfter(doc: Ydoc, vector: Uint8Array): Uint8Array {
   const ydoc = materialise(doc);
-  const update = encodeWaiting(ydoc, vector);
-  if (update !== null) return update;
-  const { pendingStructs } = ydoc.store;
-  ydoc.store.pendingStructs = null;
-  const without = Y.encodeStateAsUpdate(ydoc, vector);
-  ydoc.store.pendingStructs = pendingStructs;
-  return without;
-}
-
-/**
- * Null when what waits spoils the encoding: Yjs merges structs of one client that contradict each other into bytes on which it
- * throws itself when it reads them. Nothing of that may reach a snapshot or a client.
- */
-function encodeWaiting(ydoc: Y.Doc, vector: Uint8Array): Uint8Array | null {
-  if (ydoc.store.pendingStructs === null) return Y.encodeStateAsUpdate(ydoc, vector);
-  try {
-    const update = Y.encodeStateAsUpdate(ydoc, vector);
-    Y.applyUpdate(emptyReplica({ gc: false }), update);
-    return scanStored(update) === null ? null : update;
-  } catch {
-    return null;
-  }
+  return encodeAll(ydoc, vector) ?? encodeHere(ydoc, vector);
 }
 
 /** Makes the bound of the document's nesting exact. A type stays as deep as it came: only what came since the last time is looked at. */
@@ -196,15 +161,6 @@ function depthOf(struct: Y.Item | Y.GC, depthMax: number): number {
   return depth;
 }
 
-/** Its guid is for documents within documents. Unless one is given, Yjs draws 31 random numbers for it: 65 µs, and as many native objects. */
-function emptyReplica(options: { gc: boolean }): Y.Doc {
-  const ydoc = new Y.Doc({ ...options, guid: '' });
-  ydoc.on('afterTransaction', (transaction) => {
-    transaction._needFormattingCleanup = false;
-  });
-  return ydoc;
-}
-
 function vectorOf(ydoc: Y.Doc): Map<number, number> {
   const vector = new Map<number, number>();
   for (const client of ydoc.store.clients.keys()) vector.set(client, Y.getState(ydoc.store, client));
@@ -215,8 +171,4 @@ function itemsOf(ydoc: Y.Doc): number {
   let items = 0;
   for (const structs of ydoc.store.clients.values()) items += structs.length;
   return items;
-}
-
-function pendingBytesOf({ store: { pendingStructs, pendingDs } }: Y.Doc): number {
-  return (pendingStructs?.update.length ?? 0) + (pendingDs?.length ?? 0);
 }

@@ -92,7 +92,8 @@ export const HAS_RIGHT_ORIGIN = 0x40;
 export const HAS_KEY = 0x20;
 export const KIND = 0x1f;
 const COLLECTED = 0;
-const GAP = 10;
+/** Structs of this client that are missing: Yjs' Skip. */
+export const GAP = 10;
 /**
  * Smallest encodings: a struct is two bytes, a client's block three without its structs, deletions of a client two, a range
  * two.

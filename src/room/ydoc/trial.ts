@@ -8,11 +8,12 @@ import { invalidUpdate } from './byte-reader.ts';
 import { type Added, type Crowding, mayWait, noteFree, stepsLeft } from './crowding.ts';
 import { type Reach, rangesAhead, reachesBeyond, waitsWhole } from './fit.ts';
 import type { YdocLimits } from './limits.ts';
-import { dropWaiting, materialise, measureNesting, waitingTo } from './live.ts';
+import { dropWaiting, materialise, measureNesting } from './live.ts';
 import type { ScannedUpdate } from './scan.ts';
 import { deletesSomething, popTail, pushTail, type Ydoc } from './state.ts';
 import { StepMeter } from './steps.ts';
 import type { Vector } from './vector.ts';
+import { waitingTo } from './waiting.ts';
 
 /**
  * Takes an update that waits for others, sets some free, overlaps, may nest too deeply, or may take Yjs long. A refusal leaves the document as
@@ -73,7 +74,7 @@ function tooMuchAhead(doc: Ydoc, update: Uint8Array, { scanned, reach }: Tried, 
   if (bytesAhead > limits.pendingDeletesBytesMax) return tooManyDeletions(limits);
   if (doc.pendingBytes === 0 || !waitsWhole(doc.known, scanned)) return null;
   const isFull = doc.pendingBytes + update.length > limits.pendingBytesMax;
-  if (isFull && reachesBeyond(waitingTo(doc), scanned)) return tooManyBytes(limits);
+  if (isFull && reachesBeyond(waitingTo(materialise(doc).store), scanned)) return tooManyBytes(limits);
   if (bytesAhead === 0) return null;
   const { pendingDs } = materialise(doc).store;
   return bytesOf(pendingDs) + bytesAhead > limits.pendingDeletesBytesMax ? tooManyDeletions(limits) : null;

@@ -13,7 +13,7 @@ import { SmallMap, SmallSet } from '../../base/small.ts';
 import { type Added, addedBy, crowdingOf, isUncrowded, itemsInBytes, itemsOf, noteFree } from './crowding.ts';
 import { type Deleted, decodeDeleted, encodeDeleted } from './deleted.ts';
 import { checkDeletedAdvance, checkLead, isHere, isReady, reachOf } from './fit.ts';
-import { joinUpdates, type Part } from './join.ts';
+import { joinUpdates, joinWithGaps, type Part } from './join.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
 import { compactYdoc, encodeAfter, materialise } from './live.ts';
 import { type ScannedUpdate, scanStored, scanUpdate } from './scan.ts';
@@ -265,7 +265,6 @@ function scanBase(doc: Ydoc): ScannedUpdate | null {
 
 /** What lies after `vector`, joined from the bytes at hand; null when that takes a `Y.Doc`. */
 function joinAfter(doc: Ydoc, vector: Vector): Uint8Array | null {
-  if (doc.pendingBytes > 0) return null;
   const base = scanBase(doc);
   if (base === null) return null;
   const parts: Part[] = [{ bytes: doc.base, scanned: base }];
@@ -274,7 +273,7 @@ function joinAfter(doc: Ydoc, vector: Vector): Uint8Array | null {
     if (scanned === null) return null;
     parts.push({ bytes: tailUpdate(doc.tail, index), scanned });
   }
-  return joinUpdates(parts, vector, doc.deleted);
+  return doc.pendingBytes > 0 ? joinWithGaps(parts, vector, doc.deleted) : joinUpdates(parts, vector, doc.deleted);
 }
 
 function isCovered(known: Vector, vector: Vector): boolean {
