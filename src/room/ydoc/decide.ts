@@ -4,7 +4,9 @@
  * Updates go to peers at once, a CRDT heals; everything that a client could take for "saved" (state vectors, sync replies, hashes, REST
  * answers) waits for the journal, so clients bring back whatever was lost (design §4).
  */
+import { isWithin } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
+import { SmallMap } from '../../base/small.ts';
 import { allows } from '../../protocol/permissions.ts';
 import { noteChange } from '../history.ts';
 import { sessionOf } from '../roster.ts';
@@ -92,11 +94,11 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
     accepted = acceptUpdate(doc, update, { session: from, live: room.sessions });
   } catch (error) {
     if (session === null || !(error instanceof AppError)) throw error;
-    return answerTo(error, session, guid, doc);
+    return answerTo(error, { session, guid, doc }, ctx);
   }
   const { journal } = accepted;
-  const asked = askForDropped(room, guid, doc);
-  if (journal === null) return [...asked, DONE];
+  const dropped = askForDropped(room, guid, doc);
+  if (journal === null) return [...dropped, DONE];
   room.ydocs.set(guid, doc);
   if (hasSdkFollower(room, guid)) room.unsettled.add(guid);
   room.version += 1;
@@ -105,7 +107,7 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
   return [
     { type: 'send', to: { ydocBut: from, guid }, when: 'now', message: { type: 'ydoc.update', guid, update: journal } },
     { type: 'journal', record: author === undefined ? record : { ...record, author } },
-    ...asked,
+    ...dropped,
     DONE,
   ];
 }
@@ -120,13 +122,35 @@ function askForDropped({ sessions }: RoomState, guid: string, doc: Ydoc): Effect
   return senders.map((session) => ask(session, guid, doc));
 }
 
+/** Who answers with what is refused again would be asked without end: for the same only after this. */
+const ASKED_AGAIN_MS = 1_000;
+
+interface Asked {
+  readonly vector: Uint8Array;
+  readonly atMs: number;
+}
+
+/** By session and document. */
+const asked = new WeakMap<Session, Map<string, Asked>>();
+
+function askAnew(session: Session, guid: string, doc: Ydoc, { nowMs }: DecideContext): Effect[] {
+  const byGuid = asked.get(session) ?? new SmallMap<string, Asked>();
+  asked.set(session, byGuid);
+  const last = byGuid.get(guid);
+  const vector = stateVector(doc);
+  const isSame = last !== undefined && Buffer.compare(last.vector, vector) === 0;
+  if (isSame && isWithin(ASKED_AGAIN_MS, { fromMs: last.atMs, nowMs })) return NOBODY;
+  byGuid.set(guid, { vector, atMs: nowMs });
+  return [ask(session, guid, doc)];
+}
+
 /**
  * What a refused update costs its client. To build on what has not come, nothing: it answers the question with this update and all that it builds on.
  * With too much at one place it stays connected, and sees the others; what it writes behind that waits. Who comes again and again to what can only be
  * refused at the price of a new `Y.Doc` is closed, as who sends anything else that is refused.
  * @throws the error itself for all others
  */
-function answerTo(error: AppError, session: Session, guid: string, doc: Ydoc): Effect[] {
+function answerTo(error: AppError, { session, guid, doc }: Refused, ctx: DecideContext): Effect[] {
   const isEarly = error.code === 'YJS_UPDATE_EARLY';
   const isCostly = error.code === 'YJS_UPDATE_CROWDED' || (isEarly && error.facts.isCostly === true);
   if (!isEarly && !isCostly) throw error;
@@ -134,7 +158,13 @@ function answerTo(error: AppError, session: Session, guid: string, doc: Ydoc): E
     session.costlyUpdates += 1;
     if (session.costlyUpdates > YDOC_LIMITS.costlyAnswersMax) throw error;
   }
-  return isEarly ? [ask(session, guid, doc)] : refuse(session, guid, error.message);
+  return isEarly ? askAnew(session, guid, doc, ctx) : refuse(session, guid, error.message);
+}
+
+interface Refused {
+  readonly session: Session;
+  readonly guid: string;
+  readonly doc: Ydoc;
 }
 
 /** Tells SDK clients the new hashes, some time after the changes and after their commit: this is their "saved". */

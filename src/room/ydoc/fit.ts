@@ -88,15 +88,17 @@ export function waitsWhole(known: Vector, { spans, deletes }: ScannedUpdate): bo
   return true;
 }
 
-/** How many of its deleted ranges would wait for more than is here and comes with it, and do not wait already. */
-export function rangesAhead({ known, deleted }: Ydoc, { needs, deletes }: ScannedUpdate, { clocks, stops }: Reach): number {
+/** How many of its deleted ranges are certain to wait, and do not wait already. What comes with them counts as here, unless all of it waits. */
+export function rangesAhead({ known, deleted }: Ydoc, scanned: ScannedUpdate, { clocks, stops }: Reach): number {
+  const { deletes } = scanned;
   if (deletes.length === 0) return 0;
-  const arrivesAt = (client: number): number => stops?.get(client) ?? clocks.get(client) ?? known.get(client) ?? 0;
-  const arrives = [...needs].every(([client, clock]) => clock <= arrivesAt(client));
+  const waits = waitsWhole(known, scanned);
   let ahead = 0;
   for (let at = 0; at < deletes.length; at += 3) {
     const [client, from, to] = [deletes[at]!, deletes[at + 1]!, deletes[at + 2]!];
-    if (to > (arrives ? arrivesAt(client) : (known.get(client) ?? 0)) && !isDeleted(deleted, client, from, to)) ahead += 1;
+    const here = known.get(client) ?? 0;
+    const arrivesAt = waits ? here : (stops?.get(client) ?? clocks.get(client) ?? here);
+    if (to > arrivesAt && !isDeleted(deleted, client, from, to)) ahead += 1;
   }
   return ahead;
 }

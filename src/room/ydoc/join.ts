@@ -2,7 +2,7 @@
  * Several updates as one, by moving bytes: what a newcomer is sent costs a copy, not a `Y.Doc` (performance, technique 5).
  *
  * Structs in V1 do not depend on what stands before them in the bytes, so runs of one client that follow each other without
- * gap or overlap can be put behind one another. Anything else is left to Yjs.
+ * overlap can be put behind one another. Anything else is left to Yjs.
  */
 import * as encoding from 'lib0/encoding';
 import { restFrom } from './cut.ts';
@@ -48,21 +48,24 @@ export function joinUpdates(parts: readonly Part[], vector: Vector, deleted: Del
   return written(runs, deleted);
 }
 
-/** The same for parts of which something waits, so that they may come in any order, and leave gaps: what is missing is written as such. */
+/**
+ * The same for parts of which something waits, so that they may leave gaps, and come in any order: what is missing is written as such. Null when any
+ * of them overlap: which one counts depends on what waited when it came.
+ */
 export function joinWithGaps(parts: readonly Part[], vector: Vector, deleted: Deleted): Uint8Array | null {
-  const placed: Placed[] = parts.flatMap(({ bytes, scanned }) => scanned.spans.map((span) => ({ bytes, span })));
-  placed.sort((one, other) => one.span.from - other.span.from || other.span.to - one.span.to);
+  const placed = parts.flatMap(({ bytes, scanned }) => scanned.spans.map((span): Placed => ({ bytes, span })));
+  placed.sort((one, other) => one.span.from - other.span.from);
   const runs = new Map<number, Run>();
   for (const { bytes, span } of placed) {
+    const known = vector.get(span.client) ?? 0;
     const run = runs.get(span.client);
-    const end = run?.to ?? vector.get(span.client) ?? 0;
-    if (span.to <= end) continue;
+    if (run !== undefined && span.from < run.to) return null;
+    if (span.to <= known) continue;
     if (run === undefined) {
-      runs.set(span.client, runFrom(Math.max(end, span.from), bytes, span));
+      runs.set(span.client, runFrom(Math.max(known, span.from), bytes, span));
       continue;
     }
-    if (span.from < end) return null;
-    if (span.from > end) passOver(run, span.from);
+    if (span.from > run.to) passOver(run, span.from);
     extend(run, bytes, span);
   }
   return written(runs, deleted);

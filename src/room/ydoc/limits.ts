@@ -16,11 +16,11 @@ export const YDOC_LIMITS = {
    */
   nestingMax: 64,
   /**
-   * Structs that wait for updates that have not come. Yjs merges all of them again with each further one: 64 KiB cost some 1 ms a message. Who is
+   * What waits for updates that have not come. Yjs merges all structs of it again with each further one: 64 KiB cost some 1 ms a message. Who is
    * refused is asked for all that the room lacks (`decide.ts`), so that nothing is lost with a small bound.
    */
   pendingBytesMax: 64 * 1024,
-  /** Deletions of what has not come. Yjs tries all of them again with each update, whatever is in it: 4 KiB, some 2,000 ranges, cost some 0.1 ms. */
+  /** Deletions among it. Yjs tries all of them again with each update, whatever is in it: 4 KiB, some 2,000 ranges, cost some 0.1 ms. */
   pendingDeletesBytesMax: 4 * 1024,
   /** Highest clock of a client; beyond it arithmetic on 32 bits in other ports of Yjs breaks. */
   clockMax: 2 ** 31,

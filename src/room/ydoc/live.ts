@@ -10,7 +10,7 @@ import { emptyReplica } from './replica.ts';
 import { emptyTail, type Live, tailUpdate, type Ydoc } from './state.ts';
 import { metered, StepMeter } from './steps.ts';
 import type { Vector } from './vector.ts';
-import { bytesWaiting, encodeAll, encodeHere, waitingTo } from './waiting.ts';
+import { bytesWaiting, encodeJoined, encodeMerged, waitingTo } from './waiting.ts';
 
 const EMPTY_VECTOR = Uint8Array.of(0);
 
@@ -108,23 +108,34 @@ function noteDropped(doc: Ydoc, clients: Iterable<number>): void {
 }
 
 function fold(doc: Ydoc, ydoc: Y.Doc): void {
-  let base = encodeAll(ydoc, EMPTY_VECTOR);
-  if (base === null) {
-    ydoc.store.pendingStructs = null;
-    base = encodeAll(ydoc, EMPTY_VECTOR) ?? encodeHere(ydoc, EMPTY_VECTOR);
-  }
-  doc.base = base;
+  const joined = encodeJoined(ydoc, EMPTY_VECTOR);
+  doc.base = joined ?? encodeMerged(ydoc, EMPTY_VECTOR) ?? withoutStructs(doc, ydoc);
   doc.baseScan = undefined;
   doc.tail = emptyTail();
   doc.pendingBytes = bytesWaiting(ydoc.store);
-  doc.live = { ydoc, drained: 0 };
+  // What Yjs merged is no longer quite what this Y.Doc has: the next one is made from the bytes alone.
+  doc.live = joined !== null || doc.pendingBytes === 0 ? { ydoc, drained: 0 } : null;
   doc.answers = null;
 }
 
-/** What lies after `vector` as one V1 update, with what waits if that can be read. */
+/** What waits spoils the encoding: it goes, as with `dropWaiting`. */
+function withoutStructs(doc: Ydoc, ydoc: Y.Doc): Uint8Array {
+  noteDropped(doc, waitingTo(ydoc.store).keys());
+  ydoc.store.pendingStructs = null;
+  return Y.encodeStateAsUpdate(ydoc);
+}
+
+/** What lies after `vector` as one V1 update, with what waits if that can be encoded. */
 export function encodeAfter(doc: Ydoc, vector: Uint8Array): Uint8Array {
   const ydoc = materialise(doc);
-  return encodeAll(ydoc, vector) ?? encodeHere(ydoc, vector);
+  const update = encodeJoined(ydoc, vector) ?? encodeMerged(ydoc, vector);
+  if (update !== null) return update;
+  const { store } = ydoc;
+  const { pendingStructs } = store;
+  store.pendingStructs = null;
+  const without = Y.encodeStateAsUpdate(ydoc, vector);
+  store.pendingStructs = pendingStructs;
+  return without;
 }
 
 /** Makes the bound of the document's nesting exact. A type stays as deep as it came: only what came since the last time is looked at. */

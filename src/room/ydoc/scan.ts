@@ -45,7 +45,7 @@ export interface ScannedUpdate {
   readonly deletes: readonly number[];
   /** Where the delete set begins. */
   readonly deletesAt: number;
-  /** Whether the bytes have the ranges in order themselves. */
+  /** Whether the bytes have the ranges in order themselves, and no empty ones. */
   readonly isInOrder: boolean;
   /** Types that are not known to lie directly in a root: each may be one level deeper than all before. */
   readonly nestedTypes: number;
@@ -61,8 +61,9 @@ interface Scan {
   /** Null until there is one; likewise `needs`: most updates are one struct behind the one before. */
   spans: Span[] | null;
   needs: Map<number, number> | null;
-  /** As in the bytes. */
+  /** As in the bytes, without empty ranges. */
   readonly deletes: number[];
+  emptyRanges: number;
   /** Ranges that must be deleted by this same update, as in `deletes`. */
   readonly mustBeDeleted: number[];
   nestedTypes: number;
@@ -120,7 +121,7 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
   const deletes = inOrder(scan.deletes);
   checkDeleted(scan.mustBeDeleted, deletes);
   const { nestedTypes, atRisk } = scan;
-  const isInOrder = deletes === scan.deletes;
+  const isInOrder = deletes === scan.deletes && scan.emptyRanges === 0;
   const spans = scan.spans ?? NO_SPANS;
   const needs = scan.needs ?? NO_NEEDS;
   return { spans, needs, deletes, deletesAt, isInOrder, nestedTypes, atRisk, behind: scan.behind ?? NOTHING_BEHIND };
@@ -146,6 +147,7 @@ function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
     spans: null,
     needs: null,
     deletes: [],
+    emptyRanges: 0,
     mustBeDeleted: [],
     nestedTypes: 0,
     atRisk: 0,
@@ -309,14 +311,17 @@ function remember(span: Span, length: number, place: number, content: number, st
   if (span.live.length > 2 * LIVE_NUMBERS * structsMax) span.live.splice(0, LIVE_NUMBERS * structsMax);
 }
 
-function scanDeletes({ reader, limits, deletes }: Scan): void {
+function scanDeletes(scan: Scan): void {
+  const { reader, limits, deletes } = scan;
   for (let clients = reader.count(RANGE_BYTES_MIN); clients > 0; clients -= 1) {
     const client = reader.varUint();
     for (let ranges = reader.count(RANGE_BYTES_MIN); ranges > 0; ranges -= 1) {
       const from = reader.varUint();
       const to = from + reader.varUint();
       if (to > limits.clockMax) throw invalidUpdate(`a clock in it is beyond ${limits.clockMax}`);
-      if (to > from) deletes.push(client, from, to);
+      // Yjs writes none, and cannot: of one that waits it throws for ever.
+      if (to === from) scan.emptyRanges += 1;
+      else deletes.push(client, from, to);
     }
   }
 }

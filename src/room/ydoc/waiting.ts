@@ -1,6 +1,6 @@
 /**
  * What waits in a `Y.Doc` for what has not come, and documents written with it. Yjs merges it into what is here by reading both again, which takes
- * as long as to make the document anew; here its bytes are put behind those.
+ * as long as to make the document anew; here its bytes are put behind those, wherever that says the same.
  */
 import * as Y from 'yjs';
 import type { Deleted } from './deleted.ts';
@@ -13,12 +13,18 @@ import { decodeVector, type Vector } from './vector.ts';
 type Store = Y.Doc['store'];
 
 const NOTHING: Vector = new Map();
-const NO_PARTS: readonly Part[] = [];
 
 /** By client, the clock behind the last struct that waits, by the bytes that wait. */
 const ends = new WeakMap<Uint8Array, Vector>();
-/** What waits, in V1, by the bytes in V2; null when it cannot be read. */
-const readings = new WeakMap<Uint8Array, Part | null>();
+
+interface Reading {
+  readonly structs: Uint8Array | undefined;
+  readonly deletes: Uint8Array | null;
+  /** Null when it cannot be read. */
+  readonly part: Part | null;
+}
+/** What waited when it was read last. */
+const readings = new WeakMap<Store, Reading>();
 
 export function bytesWaiting({ pendingStructs, pendingDs }: Store): number {
   return (pendingStructs?.update.length ?? 0) + (pendingDs?.length ?? 0);
@@ -34,8 +40,35 @@ export function waitingTo({ pendingStructs }: Store): Vector {
   return to;
 }
 
-/** What lies after `vector` as one V1 update, without what waits. */
-export function encodeHere(ydoc: Y.Doc, vector: Uint8Array): Uint8Array {
+/** What lies after `vector` as one V1 update, with all that waits. Null when that takes more than moving bytes. */
+export function encodeJoined(ydoc: Y.Doc, vector: Uint8Array): Uint8Array | null {
+  const { store } = ydoc;
+  if (bytesWaiting(store) === 0) return Y.encodeStateAsUpdate(ydoc, vector);
+  const waiting = partWaiting(store);
+  if (waiting === null) return null;
+  const bytes = encodeHere(ydoc, vector);
+  const scanned = scanStored(bytes);
+  if (scanned === null) return null;
+  const deleted: Deleted = new Map();
+  for (const { deletes } of [scanned, waiting.scanned]) noteDeletes(deleted, { deletes });
+  return joinWithGaps([{ bytes, scanned }, waiting], decodeVector(vector), deleted);
+}
+
+/**
+ * The same as Yjs merges it, read once more to see whether it can be. Null when it cannot: structs of one client that contradict each other are merged
+ * into bytes on which Yjs throws itself. Nothing of that may reach a snapshot or a client.
+ */
+export function encodeMerged(ydoc: Y.Doc, vector: Uint8Array): Uint8Array | null {
+  try {
+    const update = Y.encodeStateAsUpdate(ydoc, vector);
+    Y.applyUpdate(emptyReplica({ gc: false }), update);
+    return scanStored(update) === null ? null : update;
+  } catch {
+    return null;
+  }
+}
+
+function encodeHere(ydoc: Y.Doc, vector: Uint8Array): Uint8Array {
   const { store } = ydoc;
   const { pendingStructs, pendingDs } = store;
   store.pendingStructs = null;
@@ -48,37 +81,20 @@ export function encodeHere(ydoc: Y.Doc, vector: Uint8Array): Uint8Array {
   }
 }
 
-/** The same with all that waits. Null when that cannot be read: nothing of it may reach a snapshot or a client. */
-export function encodeAll(ydoc: Y.Doc, vector: Uint8Array): Uint8Array | null {
-  const here = encodeHere(ydoc, vector);
-  const waiting = partsWaiting(ydoc.store);
-  if (waiting === null || waiting.length === 0) return waiting === null ? null : here;
-  const scanned = scanStored(here);
-  if (scanned === null) return null;
-  const parts = [{ bytes: here, scanned }, ...waiting];
-  const deleted: Deleted = new Map();
-  for (const part of parts) noteDeletes(deleted, part.scanned);
-  return joinWithGaps(parts, decodeVector(vector), deleted);
+/** All that waits as one V1 update; null when it cannot be read. */
+function partWaiting(store: Store): Part | null {
+  const { pendingStructs, pendingDs: deletes } = store;
+  const structs = pendingStructs?.update;
+  const known = readings.get(store);
+  if (known !== undefined && known.structs === structs && known.deletes === deletes) return known.part;
+  const part = readWaiting([structs, deletes].filter((bytes) => bytes != null));
+  readings.set(store, { structs, deletes, part });
+  return part;
 }
 
-/** Null when something of it cannot be read. */
-function partsWaiting({ pendingStructs, pendingDs }: Store): readonly Part[] | null {
-  if (pendingStructs === null && pendingDs === null) return NO_PARTS;
-  const parts: Part[] = [];
-  for (const bytes of [pendingStructs?.update, pendingDs]) {
-    if (!bytes) continue;
-    const part = readings.get(bytes) ?? reading(bytes);
-    readings.set(bytes, part);
-    if (part === null) return null;
-    parts.push(part);
-  }
-  return parts;
-}
-
-/** Structs of one client that contradict each other are merged by Yjs into bytes on which it throws itself when it reads them. */
-function reading(bytesV2: Uint8Array): Part | null {
+function readWaiting(updatesV2: Uint8Array[]): Part | null {
   try {
-    const bytes = Y.convertUpdateFormatV2ToV1(bytesV2);
+    const bytes = Y.convertUpdateFormatV2ToV1(Y.mergeUpdatesV2(updatesV2));
     Y.applyUpdate(emptyReplica({ gc: false }), bytes);
     const scanned = scanStored(bytes);
     return scanned === null ? null : { bytes, scanned };

@@ -209,7 +209,7 @@ function readYdoc(bytes: Uint8Array): Ydoc {
   doc.crowding.items = itemsInBytes(bytes);
   note(doc, scanned);
   const reach = scanned === null ? null : reachOf(doc.known, scanned);
-  // Yjs wrote these bytes of what it had integrated, so what they hold themselves counts as known.
+  // Unless something in them waits, Yjs wrote these bytes of what it had integrated: what they hold themselves counts as known.
   if (scanned !== null && reach !== null && isReady(reach.clocks, scanned, reach)) advance(doc.known, scanned);
   else materialise(doc);
   return doc;
@@ -227,6 +227,8 @@ export function ydocBytes(doc: Ydoc): number {
 }
 
 /**
+ * The update with its deleted ranges in order, and without empty ones.
+ *
  * Yjs makes room in an array for each range that begins or ends within a struct: for ranges that ascend, as it writes them itself, near its
  * end; for others before all that came so far, which makes 150 KB of them take it many seconds.
  */

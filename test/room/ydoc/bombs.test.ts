@@ -4,7 +4,15 @@ import { AppError } from '../../../src/base/errors.ts';
 import { readYdocJson } from '../../../src/room/ydoc/json.ts';
 import { YDOC_LIMITS } from '../../../src/room/ydoc/limits.ts';
 import { nestingOf } from '../../../src/room/ydoc/live.ts';
-import { acceptUpdate, compactYdoc, emptyYdoc, type Ydoc } from '../../../src/room/ydoc/ydoc.ts';
+import {
+  acceptUpdate,
+  compactYdoc,
+  decodeYdoc,
+  emptyYdoc,
+  encodeYdoc,
+  replayUpdate,
+  type Ydoc,
+} from '../../../src/room/ydoc/ydoc.ts';
 import { Dice } from '../../fuzz/dice.ts';
 import {
   aClient,
@@ -301,5 +309,34 @@ describe('[YD7] bytes that are no update', () => {
     expect(() => acceptUpdate(emptyYdoc(), whole, from('one'), { ...limits, documentBytesMax: whole.length + 1 })).toThrow(
       /document with this update is larger/,
     );
+  });
+});
+
+describe('[YD22] deleted ranges without length', () => {
+  const EMPTY_FAR_AWAY = bytes(0, 1, 7, 1, 50, 0);
+  const BETWEEN_OTHERS = bytes(0, 1, 2, 3, 0, 1, 40, 0, 2, 1);
+  const aText = (): Ydoc => {
+    const doc = emptyYdoc();
+    acceptAll(doc, typing(2, 'text'));
+    return doc;
+  };
+
+  test('make Yjs throw for ever', () => {
+    expect(() => Y.applyUpdate(new Y.Doc(), EMPTY_FAR_AWAY)).toThrow('Unexpected case');
+  });
+
+  test('say nothing, and are not handed on with what says something', () => {
+    const doc = aText();
+    expect(acceptUpdate(doc, EMPTY_FAR_AWAY, from('attacker'))).toEqual({ changed: false, journal: null });
+    expect(Buffer.from(acceptUpdate(doc, BETWEEN_OTHERS, from('attacker')).journal!)).toEqual(
+      Buffer.from([0, 1, 2, 2, 0, 1, 2, 1]),
+    );
+    expect(readYdocJson(decodeYdoc(encodeYdoc(doc)), { formatting: 'plain' })).toEqual({ text: 'et' });
+  });
+
+  test('a journal that has them can be read', () => {
+    const doc = aText();
+    for (const update of [EMPTY_FAR_AWAY, BETWEEN_OTHERS]) replayUpdate(doc, update);
+    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'et' });
   });
 });

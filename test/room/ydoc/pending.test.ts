@@ -147,28 +147,49 @@ describe('[YD8] updates that wait', () => {
     }
   });
 
-  test('deletions of what waits itself count, and so do those of who needs what is not here', () => {
+  test('deletions of what waits itself count', () => {
     const limits = { ...YDOC_LIMITS, pendingDeletesBytesMax: 200 };
+    const doc = emptyYdoc();
+    const { writes, watched } = watch(doc);
     const ranges = Array.from({ length: 101 }, (_, index) => bytes(1 + 2 * index, 1));
-    const text = 'x'.repeat(300);
-    for (const early of [block(7, 1, string(text)), block(7, 0, stringAfter(8, 4, text))]) {
-      const doc = emptyYdoc();
-      const { writes, watched } = watch(doc);
-      const update = bytes(early.subarray(0, -1), 1, 7, ranges.length, ...ranges);
-      expectEarly(() => acceptUpdate(watched, update, from('flood'), limits));
-      expect(writes).toEqual([]);
-    }
+    const update = bytes(block(7, 1, string('x'.repeat(300))).subarray(0, -1), 1, 7, ranges.length, ...ranges);
+    expectEarly(() => acceptUpdate(watched, update, from('flood'), limits));
+    expect(writes).toEqual([]);
+  });
+
+  test('who answers with all it has, and with what waits for somebody else besides, is not refused for its own deletions', () => {
+    const limits = { ...YDOC_LIMITS, pendingDeletesBytesMax: 200 };
+    const ydoc = new Y.Doc({ gc: false });
+    const list = ydoc.getArray('list');
+    list.push(Array.from({ length: 1_000 }, (_, index) => index));
+    for (let index = 499; index > 0; index -= 1) list.delete(2 * index);
+    Y.applyUpdate(ydoc, block(7, 0, stringAfter(8, 4, 'waits')));
+    const doc = emptyYdoc();
+    acceptUpdate(doc, Y.encodeStateAsUpdate(ydoc), from('honest'), limits);
+    expect(doc.pendingBytes).toBeGreaterThan(0);
+    expect(snapshotHash(doc)).toBe(hashOf(ydoc));
   });
 
   test('what is refused at the price of a new Y.Doc closes whoever brings it again and again; without that price, nobody', () => {
-    const room = aRoom(newcomer('yan', { kind: 'yjs' }), newcomer('ann'));
-    const change = (from: string, update: Uint8Array) => say(room, { type: 'ydoc.change', from: id(from), guid: '', update });
-    const asked = [{ type: 'ydoc.question', guid: '', vector: expect.any(Uint8Array) }];
+    const room = aRoom(newcomer('yan', { kind: 'yjs' }));
+    const change = (update: Uint8Array) => say(room, { type: 'ydoc.change', from: id('yan'), guid: '', update });
     const tooLong = string('x'.repeat(YDOC_LIMITS.pendingBytesMax));
     const costly = bytes(2, 1, 2, 0, string('here'), 1, 1, 5, tooLong, 0);
-    for (let time = 0; time < YDOC_LIMITS.costlyAnswersMax; time += 1) expect(messages(change('yan', costly))).toEqual(asked);
-    expect(() => change('yan', costly)).toThrow(expect.objectContaining({ code: 'YJS_UPDATE_EARLY', close: 4000 }));
-    for (let time = 0; time < 100; time += 1) expect(messages(change('ann', block(1, 5, tooLong)))).toEqual(asked);
+    for (let time = 0; time < 100; time += 1) change(block(1, 5, tooLong));
+    for (let time = 0; time < YDOC_LIMITS.costlyAnswersMax; time += 1) change(costly);
+    expect(() => change(costly)).toThrow(expect.objectContaining({ code: 'YJS_UPDATE_EARLY', close: 4000 }));
+  });
+
+  test('who answers a question with what is refused again is asked once a second, and at once when anything has changed', () => {
+    const room = aRoom(newcomer('yan', { kind: 'yjs' }));
+    const refused = block(1, 5, string('x'.repeat(YDOC_LIMITS.pendingBytesMax)));
+    const asks = (update: Uint8Array, nowMs: number): number =>
+      messages(say(room, { type: 'ydoc.change', from: id('yan'), guid: '', update }, nowMs)).length;
+    const questions = Array.from({ length: 100 }, (_, turn) => asks(refused, 25 * turn));
+    expect(questions.reduce((one, other) => one + other)).toBe(3);
+    expect(asks(refused, 2_501)).toBe(0);
+    say(room, { type: 'ydoc.change', from: id('yan'), guid: '', update: typing(2, 'x')[0]! }, 2_502);
+    expect([asks(refused, 2_503), asks(refused, 2_504)]).toEqual([1, 0]);
   });
 
   test('an update of which a part would wait beyond the bound is refused as a whole', () => {

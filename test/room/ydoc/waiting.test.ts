@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as Y from 'yjs';
+import { readYdocJson } from '../../../src/room/ydoc/json.ts';
 import {
   acceptUpdate,
   compactYdoc,
@@ -12,7 +13,7 @@ import {
   stateVector,
   type Ydoc,
 } from '../../../src/room/ydoc/ydoc.ts';
-import { acceptAll, bytes, docOf, from, hashOf, typing } from './builders.ts';
+import { acceptAll, block, bytes, collected, docOf, from, hashOf, string, stringAfter, typing } from './builders.ts';
 
 const ALL = Uint8Array.of(0);
 const LATE_CLIENT = 7;
@@ -95,4 +96,48 @@ describe('[YD21] a document in which something waits', () => {
     expect(doc.pendingBytes).toBe(0);
     expect(hashOf(docOf(missingFor(doc, ALL)))).toBe(COMPLETE);
   });
+});
+
+/** Both must have the same once what was late has come: a document that was saved meanwhile, and one that never was. */
+function expectKept(updates: readonly Uint8Array[], late: readonly Uint8Array[]): void {
+  const [saved, kept] = [emptyYdoc(), emptyYdoc()];
+  for (const doc of [saved, kept]) acceptAll(doc, updates);
+  expect(saved.pendingBytes).toBeGreaterThan(0);
+  const again = decodeYdoc(encodeYdoc(saved));
+  const newcomer = docOf(missingFor(kept, ALL));
+  for (const update of late) Y.applyUpdate(newcomer, update);
+  for (const doc of [saved, again, kept]) acceptAll(doc, late);
+  for (const doc of [saved, again]) expect(readYdocJson(doc, AS_DELTA)).toEqual(readYdocJson(kept, AS_DELTA));
+  expect([snapshotHash(saved), snapshotHash(again), hashOf(newcomer)]).toEqual(Array(3).fill(snapshotHash(kept)));
+}
+
+const AS_DELTA = { formatting: 'delta' } as const;
+
+describe('[YD10] over a snapshot waits, too,', () => {
+  test('an entry of several values, which its own update deletes', () => {
+    const both = bytes(1, 1, 7, 1, { byte: 8 | 0x20 }, 1, 'map', 'key', 2, 125, 1, 125, 2, 1, 7, 1, 1, 2);
+    expectKept([...typing(3, 'here'), both], [block(7, 0, string('x'))]);
+  });
+
+  test('what a later update has brought otherwise', () => {
+    const needsAnother = bytes(1, 2, 7, 1, { byte: 4 | 0x80 }, 9, 0, 'y', { byte: 4 | 0x80 }, 7, 1, 'z', 0);
+    expectKept([block(7, 0, string('x')), needsAnother, block(7, 1, collected(1))], [block(9, 0, string('n'))]);
+  });
+
+  test('what two updates say differently: the first one counts', () => {
+    expectKept(
+      [block(7, 0, string('x')), block(7, 5, stringAfter(7, 4, 'abc')), block(7, 5, stringAfter(7, 4, 'ABCD'))],
+      [block(7, 1, stringAfter(7, 0, 'late'))],
+    );
+  });
+});
+
+test('[YD11] beside what waits nobody can write anew what is here: newcomers have it as everybody else', () => {
+  const doc = emptyYdoc();
+  const text = 'x'.repeat(100);
+  acceptAll(doc, [block(7, 0, string(text)), block(8, 5, stringAfter(8, 4, 'waits'))]);
+  compactYdoc(doc);
+  acceptUpdate(doc, block(7, 0, collected(101)), from('stranger'));
+  releaseYdoc(doc);
+  expect(docOf(missingFor(doc, ALL)).getText('text').toString()).toBe(text);
 });
