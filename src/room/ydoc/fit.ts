@@ -81,6 +81,13 @@ export function isReady(known: Vector, { needs, deletes }: ScannedUpdate, { cloc
   return true;
 }
 
+/** Whether some of it is certain to wait for a struct that neither is here nor comes with it. */
+export function lacksSomething(known: Vector, { needs }: ScannedUpdate, { clocks, stops }: Reach): boolean {
+  if (stops !== null) return true;
+  for (const [client, clock] of needs) if (clock > (clocks.get(client) ?? known.get(client) ?? 0)) return true;
+  return false;
+}
+
 /** Whether nothing of it can be integrated before something else has come. */
 export function waitsWhole(known: Vector, { spans, deletes }: ScannedUpdate): boolean {
   for (const { client, from } of spans) if (from <= (known.get(client) ?? 0)) return false;

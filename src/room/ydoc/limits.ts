@@ -22,6 +22,15 @@ export const YDOC_LIMITS = {
   pendingBytesMax: 64 * 1024,
   /** Deletions among it. Yjs tries all of them again with each update, whatever is in it: 4 KiB, some 2,000 ranges, cost some 0.1 ms. */
   pendingDeletesBytesMax: 4 * 1024,
+  /**
+   * How often Yjs may copy a value of one update to join lists of values that follow each other, 8 bytes that it holds until the last: 6,300 single
+   * ones. Whatever Yjs encodes itself is joined already.
+   */
+  copiesMax: 20_000_000,
+  /** Documents within a document, that are not deleted: each is a `Y.Doc`, 2.4 KB and 20 µs for 7 bytes. */
+  documentsMax: 10_000,
+  /** Those among what waits: Yjs makes them anew whenever it reads that. */
+  waitingDocumentsMax: 64,
   /** Highest clock of a client; beyond it arithmetic on 32 bits in other ports of Yjs breaks. */
   clockMax: 2 ** 31,
   /** How far beyond a client's known clock a struct or deletion may lie and still wait for what is between. */

@@ -53,6 +53,8 @@ export interface ScannedUpdate {
   readonly atRisk: number;
   /** What those of them stand behind that stand behind something, two numbers each: client, clock. */
   readonly behind: readonly number[];
+  /** Documents within the document: each becomes a `Y.Doc`, some 2.4 KB and 20 µs for 7 bytes. */
+  readonly documents: number;
 }
 
 interface Scan {
@@ -70,6 +72,14 @@ interface Scan {
   atRisk: number;
   /** Null until there is one. */
   behind: number[] | null;
+  documents: number;
+  /** Whether the struct stands right behind the one before of its client. */
+  follows: boolean;
+  /** Lists of values right behind each other, of one kind, that end with the last struct: how many, less one. */
+  joined: number;
+  lastKind: number;
+  /** How often Yjs copies a value to make one struct of each such run: it begins at the end, with a new list at each step. */
+  copies: number;
   /** The id that was read last. */
   client: number;
   clock: number;
@@ -80,6 +90,7 @@ const STORED: YdocLimits = {
   ...YDOC_LIMITS,
   updateBytesMax: Number.POSITIVE_INFINITY,
   nestingMax: Number.POSITIVE_INFINITY,
+  copiesMax: Number.POSITIVE_INFINITY,
   clockMax: Number.MAX_SAFE_INTEGER,
 };
 
@@ -120,11 +131,12 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
   if (reader.left > 0) throw invalidUpdate('bytes follow its end; is it in the V2 encoding?');
   const deletes = inOrder(scan.deletes);
   checkDeleted(scan.mustBeDeleted, deletes);
-  const { nestedTypes, atRisk } = scan;
+  if (scan.copies > limits.copiesMax) throw invalidUpdate('values in it that follow each other are not joined');
+  const { nestedTypes, atRisk, documents } = scan;
   const isInOrder = deletes === scan.deletes && scan.emptyRanges === 0;
   const spans = scan.spans ?? NO_SPANS;
   const needs = scan.needs ?? NO_NEEDS;
-  return { spans, needs, deletes, deletesAt, isInOrder, nestedTypes, atRisk, behind: scan.behind ?? NOTHING_BEHIND };
+  return { spans, needs, deletes, deletesAt, isInOrder, nestedTypes, atRisk, behind: scan.behind ?? NOTHING_BEHIND, documents };
 }
 
 /**
@@ -152,6 +164,11 @@ function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
     nestedTypes: 0,
     atRisk: 0,
     behind: null,
+    documents: 0,
+    follows: false,
+    joined: 0,
+    lastKind: COLLECTED,
+    copies: 0,
     client: 0,
     clock: 0,
   };
@@ -241,6 +258,7 @@ function scanStruct(scan: Scan, span: Span, info: number): number {
   const { reader, limits } = scan;
   if (info === COLLECTED) {
     const length = reader.varUint();
+    scan.lastKind = COLLECTED;
     span.deleted += length;
     return length;
   }
@@ -250,6 +268,8 @@ function scanStruct(scan: Scan, span: Span, info: number): number {
   reader.print = kind;
   const length = scanContent(reader, kind, limits.nestingMax);
   if (kind === CONTENT.type && !inRoot) scan.nestedTypes += 1;
+  if (kind === CONTENT.document) scan.documents += 1;
+  noteJoined(scan, kind, length);
   if (kind === CONTENT.deleted) {
     span.deleted += length;
     return length;
@@ -259,11 +279,19 @@ function scanStruct(scan: Scan, span: Span, info: number): number {
   return length;
 }
 
+function noteJoined(scan: Scan, kind: number, length: number): void {
+  const isJoined = scan.follows && kind === scan.lastKind && (kind === CONTENT.any || kind === CONTENT.json);
+  scan.lastKind = kind;
+  scan.joined = isJoined ? scan.joined + 1 : 0;
+  scan.copies += scan.joined * length;
+}
+
 /** Where a struct stands: its neighbours, or else its parent. Returns whether that is known to be a root. */
 function scanPlace(scan: Scan, span: Span, info: number): boolean {
   const { reader } = scan;
   const neighbours = info & (HAS_ORIGIN | HAS_RIGHT_ORIGIN);
   reader.print = neighbours;
+  scan.follows = false;
   if (info & HAS_ORIGIN) scanOrigin(scan, span);
   else scan.atRisk += 1;
   if (info & HAS_RIGHT_ORIGIN) scanId(scan, span);
@@ -280,7 +308,8 @@ function scanPlace(scan: Scan, span: Span, info: number): boolean {
 function scanOrigin(scan: Scan, span: Span): void {
   scanId(scan, span);
   const { client, clock } = scan;
-  if (client === span.client && clock === span.to - 1) return;
+  scan.follows = client === span.client && clock === span.to - 1;
+  if (scan.follows) return;
   scan.atRisk += 1;
   scan.behind ??= [];
   scan.behind.push(client, clock);

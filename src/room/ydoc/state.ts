@@ -27,6 +27,8 @@ export interface Ydoc {
   nestingBound: number;
   /** The depth that was measured last, and of what; null while nothing was. */
   measured: { readonly depth: number; readonly upTo: Vector } | null;
+  /** There are no more documents within it than this, that are not deleted: exact when a `Y.Doc` has just been made, counted up by what arrives. */
+  documents: number;
   /** What Yjs may have to do where several writers put something at one place. */
   crowding: Crowding;
   /** Clients behind whose last struct there is nothing (`crowding.ts`). */

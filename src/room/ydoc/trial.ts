@@ -6,7 +6,7 @@ import type * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
 import { invalidUpdate } from './byte-reader.ts';
 import { type Added, type Crowding, mayWait, noteFree, stepsLeft } from './crowding.ts';
-import { type Reach, rangesAhead, reachesBeyond, waitsWhole } from './fit.ts';
+import { lacksSomething, type Reach, rangesAhead, reachesBeyond, waitsWhole } from './fit.ts';
 import type { YdocLimits } from './limits.ts';
 import { dropWaiting, materialise, measureNesting } from './live.ts';
 import type { ScannedUpdate } from './scan.ts';
@@ -46,7 +46,10 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Y
     takeBack(doc, before, ydoc);
     return 'unchanged';
   }
-  if (doc.pendingBytes > before.pendingBytes) doc.crowding.waiting += added.risk;
+  if (doc.pendingBytes > before.pendingBytes) {
+    doc.crowding.waiting += added.risk;
+    doc.crowding.documents += scanned.documents;
+  }
   const tooMuch = tooMuchMore(doc, before, ydoc, limits);
   if (tooMuch !== null) {
     takeBack(doc, before, onlyWaits ? ydoc : null);
@@ -66,10 +69,13 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Y
 const RANGE_BYTES_MIN = 2;
 
 /**
- * What would wait that may not, as words, as far as that is certain without a try, which takes Yjs as long as all that waits is: deletions beyond their
- * bound, and an update of which all would wait beside too much that waits already. What waits already may come again.
+ * What would wait that may not, as words, as far as that is certain without a try, which takes Yjs as long as all that waits is: documents and deletions
+ * beyond their bounds, and an update of which all would wait beside too much that waits already. What waits already may come again.
  */
 function tooMuchAhead(doc: Ydoc, update: Uint8Array, { scanned, reach }: Tried, limits: YdocLimits): string | null {
+  const documents = doc.crowding.documents + scanned.documents;
+  if (scanned.documents > 0 && documents > limits.waitingDocumentsMax && lacksSomething(doc.known, scanned, reach))
+    return `more than ${limits.waitingDocumentsMax} documents within the document`;
   const bytesAhead = RANGE_BYTES_MIN * rangesAhead(doc, scanned, reach);
   if (bytesAhead > limits.pendingDeletesBytesMax) return tooManyDeletions(limits);
   if (doc.pendingBytes === 0 || !waitsWhole(doc.known, scanned)) return null;

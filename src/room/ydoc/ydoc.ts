@@ -10,6 +10,7 @@ import { AppError } from '../../base/errors.ts';
 import type { SessionId } from '../../base/ids.ts';
 import { sha256Base64 } from '../../base/sha256.ts';
 import { SmallMap, SmallSet } from '../../base/small.ts';
+import { invalidUpdate } from './byte-reader.ts';
 import { type Added, addedBy, crowdingOf, isUncrowded, itemsInBytes, itemsOf, noteFree } from './crowding.ts';
 import { type Deleted, decodeDeleted, encodeDeleted } from './deleted.ts';
 import { checkDeletedAdvance, checkLead, isHere, isReady, reachOf } from './fit.ts';
@@ -49,6 +50,7 @@ export function emptyYdoc(): Ydoc {
     writers: new SmallMap(),
     pendingBytes: 0,
     nestingBound: 1,
+    documents: 0,
     measured: null,
     crowding: crowdingOf(0),
     free: new SmallSet(),
@@ -73,6 +75,7 @@ export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: 
   if (from.session !== null) checkDeletedAdvance(doc.known, scanned, limits);
   checkWriters(doc.writers, scanned.spans, doc.known, from, limits);
   if (isHere(doc, scanned)) return UNCHANGED;
+  checkDocuments(doc, scanned, limits);
   // A plain update changes this very map, any other leaves it behind: what was known before is told from it while that is
   // still so.
   const { known } = doc;
@@ -83,6 +86,7 @@ export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: 
   if (!isPlain && tryUpdate(doc, update, { scanned, reach, added }, limits) === 'unchanged') return UNCHANGED;
   if (from.session !== null) recordWriters(doc.writers, scanned.spans, known, from.session, limits);
   if (isPlain) append(doc, update, { scanned, added, limits });
+  if (isPlain) doc.documents += scanned.documents;
   noteDeletes(doc.deleted, scanned);
   doc.answers = null;
   return { changed: true, journal: update };
@@ -180,13 +184,13 @@ export function encodeYdoc(doc: Ydoc): Uint8Array {
   return doc.base;
 }
 
-/** What a reader of the bytes would find out, kept beside them: vector, delete set, and the bound of its nesting. */
-export type YdocFacts = readonly [vector: Uint8Array, deleted: Uint8Array, nestingBound: number];
+/** What a reader of the bytes would find out, kept beside them: vector, delete set, the bounds of its nesting and of the documents in it. */
+export type YdocFacts = readonly [vector: Uint8Array, deleted: Uint8Array, nestingBound: number, documents?: number];
 
 /** Of a document as `encodeYdoc` has just left it. Null when its bytes have to be read all the same, because something in them waits. */
 export function factsOf(doc: Ydoc): YdocFacts | null {
   if (doc.pendingBytes > 0 || !Number.isSafeInteger(doc.nestingBound)) return null;
-  return [encodeVector(doc.known), encodeDeleted(doc.deleted), doc.nestingBound];
+  return [encodeVector(doc.known), encodeDeleted(doc.deleted), doc.nestingBound, doc.documents];
 }
 
 /** @param bytes from `encodeYdoc`, with the facts of that moment: without them all is read. @throws AppError ROOM_UNREADABLE */
@@ -195,10 +199,10 @@ export function decodeYdoc(bytes: Uint8Array, facts: YdocFacts | null = null): Y
 }
 
 /** Megabytes that are woken to be sent to somebody need not be looked at. */
-function ydocWith(bytes: Uint8Array, [vector, deleted, nestingBound]: YdocFacts): Ydoc {
+function ydocWith(bytes: Uint8Array, [vector, deleted, nestingBound, documents = 0]: YdocFacts): Ydoc {
   const known = new SmallMap(decodeVector(vector));
   const crowding = crowdingOf(itemsInBytes(bytes));
-  return { ...emptyYdoc(), base: bytes, known, deleted: decodeDeleted(deleted), nestingBound, crowding };
+  return { ...emptyYdoc(), base: bytes, known, deleted: decodeDeleted(deleted), nestingBound, documents, crowding };
 }
 
 function readYdoc(bytes: Uint8Array): Ydoc {
@@ -239,6 +243,13 @@ function deletesInOrder(update: Uint8Array, { deletes, deletesAt, isInOrder }: S
   return concat([update.subarray(0, deletesAt), encodeDeleted(deleted)]);
 }
 
+/** @throws AppError YJS_UPDATE_INVALID */
+function checkDocuments(doc: Ydoc, { documents }: ScannedUpdate, { documentsMax }: YdocLimits): void {
+  if (documents === 0 || doc.documents + documents <= documentsMax) return;
+  if (doc.documents > 0) materialise(doc); // some may be deleted by now
+  if (doc.documents + documents > documentsMax) throw invalidUpdate(`a document holds at most ${documentsMax} others`);
+}
+
 interface Plain {
   readonly scanned: ScannedUpdate;
   readonly added: Added;
@@ -258,6 +269,7 @@ function append(doc: Ydoc, update: Uint8Array, { scanned, added, limits }: Plain
 function note(doc: Ydoc, scanned: ScannedUpdate | null): void {
   if (scanned !== null) noteDeletes(doc.deleted, scanned);
   doc.nestingBound += scanned?.nestedTypes ?? Number.POSITIVE_INFINITY;
+  doc.documents += scanned?.documents ?? 0;
 }
 
 function scanBase(doc: Ydoc): ScannedUpdate | null {

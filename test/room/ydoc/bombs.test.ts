@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import * as Y from 'yjs';
 import { AppError } from '../../../src/base/errors.ts';
 import { readYdocJson } from '../../../src/room/ydoc/json.ts';
@@ -10,6 +10,7 @@ import {
   decodeYdoc,
   emptyYdoc,
   encodeYdoc,
+  factsOf,
   replayUpdate,
   type Ydoc,
 } from '../../../src/room/ydoc/ydoc.ts';
@@ -338,5 +339,93 @@ describe('[YD22] deleted ranges without length', () => {
     const doc = aText();
     for (const update of [EMPTY_FAR_AWAY, BETWEEN_OTHERS]) replayUpdate(doc, update);
     expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'et' });
+  });
+});
+
+describe('[YD23] values that follow each other', () => {
+  /** One list of one value after the other, as nobody joined them. */
+  function unjoined(values: number): Uint8Array {
+    const behind = (_: unknown, index: number): Uint8Array => bytes({ byte: 8 | 0x80 }, 9, index, 1, 126);
+    return block(9, 0, bytes(8, 1, 'list', 1, 126), ...Array.from({ length: values - 1 }, behind));
+  }
+
+  function pushed(values: number): Uint8Array[] {
+    const { ydoc, sent } = aClient(9);
+    for (let value = 0; value < values; value += 1) ydoc.getArray('list').push([value]);
+    return sent;
+  }
+
+  test('50,000 in 350 KB, which cost Yjs 10 GB, are refused without a Y.Doc', () => {
+    const doc = emptyYdoc();
+    expectRefused(doc, unjoined(50_000), /are not joined/);
+    expect(doc.live).toBeNull();
+  });
+
+  test('as many as people merge while they are offline are taken, and as many as they like once Yjs has joined them', () => {
+    const doc = emptyYdoc();
+    acceptUpdate(doc, Y.mergeUpdates(pushed(3_000)), from('offline'));
+    const joined = new Y.Doc();
+    joined.getArray('list').push(Array.from({ length: 50_000 }, () => null));
+    for (let key = 0; key < 10_000; key += 1) joined.getMap('map').set(String(key), key);
+    acceptUpdate(doc, Y.encodeStateAsUpdate(joined), from('offline'));
+    expect(readYdocJson(doc, { formatting: 'plain' })).toMatchObject({ list: { length: 53_000 } });
+  });
+
+  test('pushed one by one they are copied a few times each, not once for each other', () => {
+    const doc = emptyYdoc();
+    acceptAll(doc, pushed(5_000));
+    const { mergeWith } = Y.ContentAny.prototype;
+    let copies = 0;
+    vi.spyOn(Y.ContentAny.prototype, 'mergeWith').mockImplementation(function counted(this: Y.ContentAny, right) {
+      copies += right.arr.length;
+      return mergeWith.call(this, right);
+    });
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+    });
+    compactYdoc(doc);
+    expect(copies).toBeGreaterThan(5_000);
+    expect(copies).toBeLessThan(2_000_000); // each with all others: 12,500,000
+    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ list: Array.from({ length: 5_000 }, (_, value) => value) });
+  });
+});
+
+describe('[YD24] documents within a document', () => {
+  const limits = { ...YDOC_LIMITS, documentsMax: 3, waitingDocumentsMax: 2 };
+  const add = (ydoc: Y.Doc, key: string): void => void ydoc.getMap('map').set(key, new Y.Doc({ guid: key }));
+
+  test('are taken up to the bound, and again when one is deleted, however the document was stored', () => {
+    const { ydoc, sent } = aClient(9);
+    let doc = emptyYdoc();
+    const send = (): unknown => acceptUpdate(doc, sent.pop()!, from('one'), limits);
+    for (const key of ['a', 'b', 'c']) {
+      add(ydoc, key);
+      send();
+    }
+    for (const again of [doc, decodeYdoc(encodeYdoc(doc)), decodeYdoc(encodeYdoc(doc), factsOf(doc))]) {
+      doc = again;
+      const { ydoc: other, sent: others } = aClient(10);
+      add(other, 'd');
+      expect(() => acceptUpdate(doc, others[0]!, from('other'), limits)).toThrow(/holds at most 3 others/);
+    }
+    ydoc.getMap('map').delete('a');
+    send();
+    add(ydoc, 'd');
+    send();
+    expect(doc.documents).toBeLessThanOrEqual(3);
+  });
+
+  test('wait in small numbers: a further one is asked for with what it builds on', () => {
+    const { ydoc, sent } = aClient(9);
+    for (const key of ['lost', 'b', 'c', 'd']) ydoc.getMap('map').set(key, new Y.Doc({ guid: key }));
+    const doc = emptyYdoc();
+    for (const update of sent.slice(1, 3)) acceptUpdate(doc, update, from('one'), { ...limits, documentsMax: 10 });
+    const early = expect.objectContaining({
+      code: 'YJS_UPDATE_EARLY',
+      message: expect.stringContaining('more than 2 documents'),
+    });
+    expect(() => acceptUpdate(doc, sent[3]!, from('one'), { ...limits, documentsMax: 10 })).toThrow(early);
+    acceptUpdate(doc, Y.encodeStateAsUpdate(ydoc), from('one'), { ...limits, documentsMax: 10 });
+    expect([doc.pendingBytes, doc.documents]).toEqual([0, 4]);
   });
 });
