@@ -6,7 +6,7 @@
  */
 import { isWithin } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
-import { SmallMap } from '../../base/small.ts';
+import { SmallMap, SmallSet } from '../../base/small.ts';
 import { allows } from '../../protocol/permissions.ts';
 import { noteChange } from '../history.ts';
 import { sessionOf } from '../roster.ts';
@@ -97,7 +97,7 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
     return answerTo(error, { session, guid, doc }, ctx);
   }
   const { journal } = accepted;
-  const dropped = askForDropped(room, guid, doc);
+  const dropped = askForDropped(room, guid, doc, ctx);
   if (journal === null) return [...dropped, DONE];
   room.ydocs.set(guid, doc);
   if (hasSdkFollower(room, guid)) room.unsettled.add(guid);
@@ -114,15 +114,15 @@ export function decideYdocChange(room: RoomState, { from, guid, update }: Of<'yd
 
 const NOBODY: Effect[] = [];
 
-/** What waited and was dropped has reached all others, so that they would stay ahead of the room: whoever sent it brings it again, or hears why not. */
-function askForDropped({ sessions }: RoomState, guid: string, doc: Ydoc): Effect[] {
+/** What was dropped has reached all others, so that they would stay ahead of the room: whoever sent it brings it again, or hears why not. */
+function askForDropped({ sessions }: RoomState, guid: string, doc: Ydoc, ctx: DecideContext): Effect[] {
   if (doc.dropped === null) return NOBODY;
   const senders = [...doc.dropped].flatMap((id) => sessions.get(id) ?? []);
   doc.dropped = null;
-  return senders.map((session) => ask(session, guid, doc));
+  return senders.flatMap((session) => askAnew(session, guid, doc, ctx));
 }
 
-/** Who answers with what is refused again would be asked without end: for the same only after this. */
+/** Who answers with what is refused again would be asked without end: for the same only after this, or when the document has changed. */
 const ASKED_AGAIN_MS = 1_000;
 
 interface Asked {
@@ -133,13 +133,18 @@ interface Asked {
 /** By session and document. */
 const asked = new WeakMap<Session, Map<string, Asked>>();
 
-function askAnew(session: Session, guid: string, doc: Ydoc, { nowMs }: DecideContext): Effect[] {
+function askAnew(session: Session, guid: string, doc: Ydoc, { nowMs, limits }: DecideContext): Effect[] {
   const byGuid = asked.get(session) ?? new SmallMap<string, Asked>();
   asked.set(session, byGuid);
   const last = byGuid.get(guid);
   const vector = stateVector(doc);
   const isSame = last !== undefined && Buffer.compare(last.vector, vector) === 0;
-  if (isSame && isWithin(ASKED_AGAIN_MS, { fromMs: last.atMs, nowMs })) return NOBODY;
+  if (isSame && isWithin(ASKED_AGAIN_MS, { fromMs: last.atMs, nowMs })) {
+    doc.dropped ??= new SmallSet();
+    doc.dropped.add(session.id);
+    return NOBODY;
+  }
+  if (byGuid.size >= limits.ydocsMax) byGuid.clear(); // some may be of documents that were never made
   byGuid.set(guid, { vector, atMs: nowMs });
   return [ask(session, guid, doc)];
 }

@@ -6,7 +6,7 @@ import { SmallMap } from '../../base/small.ts';
 import { invalidUpdate } from './byte-reader.ts';
 import { isDeleted } from './deleted.ts';
 import type { YdocLimits } from './limits.ts';
-import type { ScannedUpdate } from './scan.ts';
+import type { ScannedUpdate, Span } from './scan.ts';
 import type { Ydoc } from './state.ts';
 import type { Vector } from './vector.ts';
 import { deletedAdvance } from './writers.ts';
@@ -19,26 +19,19 @@ export interface Reach {
   readonly isSeamless: boolean;
   /** The widest gap, in clocks, between what is known of a client and a struct of it. */
   readonly gap: number;
-  /** By client with a gap, the clock before the first one. Null when there is none. */
-  readonly stops: Vector | null;
 }
 
 export function reachOf(known: Vector, { spans }: ScannedUpdate): Reach {
   const clocks = new SmallMap<number, number>();
   let isSeamless = true;
   let gap = 0;
-  let stops: Map<number, number> | null = null;
   for (const { client, from, to } of spans) {
     const clock = clocks.get(client) ?? known.get(client) ?? 0;
     isSeamless &&= from === clock || to <= clock;
     gap = Math.max(gap, from - clock);
-    if (from > clock) {
-      stops ??= new SmallMap();
-      if (!stops.has(client)) stops.set(client, clock);
-    }
     clocks.set(client, Math.max(clock, to));
   }
-  return { clocks, isSeamless, gap, stops };
+  return { clocks, isSeamless, gap };
 }
 
 /** Nothing may lie too far beyond what is known and what the update brings itself. @throws AppError YJS_UPDATE_INVALID */
@@ -81,11 +74,53 @@ export function isReady(known: Vector, { needs, deletes }: ScannedUpdate, { cloc
   return true;
 }
 
-/** Whether some of it is certain to wait for a struct that neither is here nor comes with it. */
-export function lacksSomething(known: Vector, { needs }: ScannedUpdate, { clocks, stops }: Reach): boolean {
-  if (stops !== null) return true;
-  for (const [client, clock] of needs) if (clock > (clocks.get(client) ?? known.get(client) ?? 0)) return true;
-  return false;
+/**
+ * By client, the clock up to which everything will be here once the update is, as far as that is certain without what waits: a span arrives when it
+ * goes on from what is here, and what it needs has arrived. Spans that wait for each other do not. Takes as long as spans and needs are many: one span
+ * of a client at most can go on from what is here.
+ */
+export function arrivals(known: Vector, { spans }: ScannedUpdate): Vector {
+  const arrived = new SmallMap<number, number>();
+  const at = (client: number): number => arrived.get(client) ?? known.get(client) ?? 0;
+  const waiters = new Map<number, Traveller[]>();
+  const left = spans.map((span): Traveller => ({ span, needs: needsOf(span) }));
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const lacks = firstLacking(next, at);
+    const { client, to } = next.span;
+    if (lacks !== null) {
+      const others = waiters.get(lacks);
+      if (others === undefined) waiters.set(lacks, [next]);
+      else others.push(next);
+    } else if (to > at(client)) {
+      arrived.set(client, to);
+      for (const waiter of waiters.get(client) ?? []) left.push(waiter);
+      waiters.delete(client);
+    }
+  }
+  return arrived;
+}
+
+interface Traveller {
+  readonly span: Span;
+  /** What is left of what it needs. */
+  readonly needs: Iterator<readonly [client: number, clock: number]>;
+  current?: readonly [client: number, clock: number] | undefined;
+}
+
+function* needsOf({ client, from, needs }: Span): Generator<readonly [client: number, clock: number]> {
+  yield [client, from];
+  if (needs !== null) yield* needs;
+}
+
+/** The client of the first need that has not arrived, where the next look begins. Null when all have. */
+function firstLacking(traveller: Traveller, at: (client: number) => number): number | null {
+  traveller.current ??= traveller.needs.next().value;
+  while (traveller.current !== undefined) {
+    const [client, clock] = traveller.current;
+    if (clock > at(client)) return client;
+    traveller.current = traveller.needs.next().value;
+  }
+  return null;
 }
 
 /** Whether nothing of it can be integrated before something else has come. */
@@ -95,19 +130,20 @@ export function waitsWhole(known: Vector, { spans, deletes }: ScannedUpdate): bo
   return true;
 }
 
-/** How many of its deleted ranges are certain to wait, and do not wait already. What comes with them counts as here, unless all of it waits. */
-export function rangesAhead({ known, deleted }: Ydoc, scanned: ScannedUpdate, { clocks, stops }: Reach): number {
-  const { deletes } = scanned;
-  if (deletes.length === 0) return 0;
-  const waits = waitsWhole(known, scanned);
+/** How many of its deleted ranges are certain to wait, and do not wait already. */
+export function rangesAhead({ known, deleted }: Ydoc, { deletes }: ScannedUpdate, arrived: Vector): number {
   let ahead = 0;
   for (let at = 0; at < deletes.length; at += 3) {
     const [client, from, to] = [deletes[at]!, deletes[at + 1]!, deletes[at + 2]!];
-    const here = known.get(client) ?? 0;
-    const arrivesAt = waits ? here : (stops?.get(client) ?? clocks.get(client) ?? here);
+    const arrivesAt = arrived.get(client) ?? known.get(client) ?? 0;
     if (to > arrivesAt && !isDeleted(deleted, client, from, to)) ahead += 1;
   }
   return ahead;
+}
+
+/** Spans that are certain to wait, and do not wait already. @param waiting by client, the clock behind the last struct that waits */
+export function spansAhead(known: Vector, { spans }: ScannedUpdate, arrived: Vector, waiting: Vector): Span[] {
+  return spans.filter(({ client, to }) => to > Math.max(arrived.get(client) ?? known.get(client) ?? 0, waiting.get(client) ?? 0));
 }
 
 /** Whether it holds what is behind all that `vector` has of that client. */

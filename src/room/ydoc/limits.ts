@@ -20,17 +20,14 @@ export const YDOC_LIMITS = {
    * refused is asked for all that the room lacks (`decide.ts`), so that nothing is lost with a small bound.
    */
   pendingBytesMax: 64 * 1024,
+  /** Structs among it, whose number the bytes of V2 do not bound; each document within the document counts as 15, for Yjs makes it anew whenever it reads what waits. */
+  waitingStructsMax: 1_000,
   /** Deletions among it. Yjs tries all of them again with each update, whatever is in it: 4 KiB, some 2,000 ranges, cost some 0.1 ms. */
   pendingDeletesBytesMax: 4 * 1024,
-  /**
-   * How often Yjs may copy a value of one update to join lists of values that follow each other, 8 bytes that it holds until the last: 6,300 single
-   * ones. Whatever Yjs encodes itself is joined already.
-   */
-  copiesMax: 20_000_000,
   /** Documents within a document, that are not deleted: each is a `Y.Doc`, 2.4 KB and 20 µs for 7 bytes. */
   documentsMax: 10_000,
-  /** Those among what waits: Yjs makes them anew whenever it reads that. */
-  waitingDocumentsMax: 64,
+  /** Roots of a document: whenever Yjs writes one it looks for its name among all of them. */
+  rootsMax: 5_000,
   /** Highest clock of a client; beyond it arithmetic on 32 bits in other ports of Yjs breaks. */
   clockMax: 2 ** 31,
   /** How far beyond a client's known clock a struct or deletion may lie and still wait for what is between. */

@@ -6,15 +6,16 @@
  */
 import * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
+import { SmallSet } from '../../base/small.ts';
+import './joined-values.ts';
+
 import { emptyReplica } from './replica.ts';
-import { emptyTail, type Live, type Tail, tailUpdate, type Ydoc } from './state.ts';
+import { emptyTail, type Live, tailUpdate, type Ydoc } from './state.ts';
 import { metered, StepMeter } from './steps.ts';
 import type { Vector } from './vector.ts';
-import { bytesWaiting, encodeJoined, encodeMerged, waitingTo } from './waiting.ts';
+import { bytesWaiting, encodeJoined, encodeMerged, structsWaiting, waitingTo } from './waiting.ts';
 
 const EMPTY_VECTOR = Uint8Array.of(0);
-/** Some 130 keystrokes, or a few hundred values. */
-const TOGETHER_BYTES_MAX = 4 * 1024;
 
 /**
  * The document as a `Y.Doc` that holds everything, pending structs included. To be read, not kept: the next change may
@@ -32,11 +33,13 @@ export function materialise(doc: Ydoc, meter: StepMeter = new StepMeter()): Y.Do
   doc.known = vectorOf(ydoc);
   doc.pendingBytes = bytesWaiting(ydoc.store);
   doc.documents = ydoc.subdocs.size;
+  if (doc.roots.size !== ydoc.share.size) doc.roots = new SmallSet(ydoc.share.keys());
   const { crowding } = doc;
   crowding.items = itemsOf(ydoc);
   crowding.risk = 0;
   crowding.steps = meter.steps + (live === null ? 0 : crowding.steps);
   if (doc.pendingBytes === 0) nothingWaits(doc);
+  else if (live === null) crowding.structs = structsWaiting(ydoc.store);
   return ydoc;
 }
 
@@ -44,34 +47,18 @@ export function materialise(doc: Ydoc, meter: StepMeter = new StepMeter()): Y.Do
 function bringUpToDate({ base, tail }: Ydoc, live: Live | null, meter: StepMeter): Y.Doc | null {
   const ydoc = live?.ydoc ?? emptyReplica({ gc: true });
   try {
-    metered(meter, () => {
+    // One transaction: observers, garbage collection and merging run once instead of once an update.
+    const apply = (): void => {
       if (live === null) Y.applyUpdate(ydoc, base);
-      let next = live?.drained ?? 0;
-      while (next < tail.ends.length) next = applyTogether(ydoc, tail, next);
-    });
+      for (let index = live?.drained ?? 0; index < tail.ends.length; index += 1) Y.applyUpdate(ydoc, tailUpdate(tail, index));
+    };
+    metered(meter, () => ydoc.transact(apply));
     return ydoc;
   } catch {
     // Yjs tidies up when something was thrown, and may throw itself then. To read all that anew would take the very steps.
     if (meter.exceeded !== null) throw new AppError('YJS_UPDATE_CROWDED');
     return null;
   }
-}
-
-/**
- * Some of the tail in one transaction: observers, garbage collection and merging run once instead of once an update. Not all of it: Yjs joins the lists
- * of values that it brought from the last to the first, and holds each list until then, so that 30,000 values pushed one by one took 4 GB.
- * @returns the index of the next update
- */
-function applyTogether(ydoc: Y.Doc, tail: Tail, from: number): number {
-  const begin = from === 0 ? 0 : tail.ends[from - 1]!;
-  let next = from;
-  ydoc.transact(() => {
-    do {
-      Y.applyUpdate(ydoc, tailUpdate(tail, next));
-      next += 1;
-    } while (next < tail.ends.length && tail.ends[next]! - begin <= TOGETHER_BYTES_MAX);
-  });
-  return next;
 }
 
 /**
@@ -119,7 +106,7 @@ export function dropWaiting(doc: Ydoc): void {
 
 function nothingWaits({ crowding }: Ydoc): void {
   crowding.waiting = 0;
-  crowding.documents = 0;
+  crowding.structs = 0;
 }
 
 function noteDropped(doc: Ydoc, clients: Iterable<number>): void {

@@ -5,9 +5,10 @@
  * An update that passes is one that Yjs can decode. Whether it *fits* (its clocks, what it waits for) is told by `fit.ts`.
  */
 import { AppError } from '../../base/errors.ts';
-import { SmallMap, withOneMore } from '../../base/small.ts';
+import { SmallMap, SmallSet, withOneMore } from '../../base/small.ts';
 import { ByteReader, invalidUpdate } from './byte-reader.ts';
 import { inOrder } from './deleted.ts';
+import { checkDeleted } from './kept-entries.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
 import { CONTENT, scanContent, scanKey } from './scan-content.ts';
 
@@ -24,6 +25,10 @@ export interface Span {
   deleted: number;
   /** The last live structs, four numbers each: clock, length, print of where it stands, print of what it holds (`writers.ts`). */
   live: number[];
+  /** By client, the clock it must have reached before all of this can be integrated. Null when there is none, and of what is stored. */
+  needs: Map<number, number> | null;
+  /** Documents within the document among its structs. */
+  documents: number;
   /** Of every so many structs where one begins, three numbers each: clock, place of its bytes, structs before it. Null in a short span. */
   marks: number[] | null;
 }
@@ -53,16 +58,17 @@ export interface ScannedUpdate {
   readonly atRisk: number;
   /** What those of them stand behind that stand behind something, two numbers each: client, clock. */
   readonly behind: readonly number[];
-  /** Documents within the document: each becomes a `Y.Doc`, some 2.4 KB and 20 µs for 7 bytes. */
+  /** Documents within the document. */
   readonly documents: number;
+  /** Roots that structs name as their parents. */
+  readonly roots: ReadonlySet<string>;
 }
 
 interface Scan {
   readonly reader: ByteReader;
   readonly limits: YdocLimits;
-  /** Null until there is one; likewise `needs`: most updates are one struct behind the one before. */
+  /** Null until there is one. */
   spans: Span[] | null;
-  needs: Map<number, number> | null;
   /** As in the bytes, without empty ranges. */
   readonly deletes: number[];
   emptyRanges: number;
@@ -71,15 +77,9 @@ interface Scan {
   nestedTypes: number;
   atRisk: number;
   /** Null until there is one. */
+  roots: Set<string> | null;
+  /** Null until there is one. */
   behind: number[] | null;
-  documents: number;
-  /** Whether the struct stands right behind the one before of its client. */
-  follows: boolean;
-  /** Lists of values right behind each other, of one kind, that end with the last struct: how many, less one. */
-  joined: number;
-  lastKind: number;
-  /** How often Yjs copies a value to make one struct of each such run: it begins at the end, with a new list at each step. */
-  copies: number;
   /** The id that was read last. */
   client: number;
   clock: number;
@@ -90,13 +90,13 @@ const STORED: YdocLimits = {
   ...YDOC_LIMITS,
   updateBytesMax: Number.POSITIVE_INFINITY,
   nestingMax: Number.POSITIVE_INFINITY,
-  copiesMax: Number.POSITIVE_INFINITY,
   clockMax: Number.MAX_SAFE_INTEGER,
 };
 
 const NO_SPANS: readonly Span[] = [];
 const NO_NEEDS: ReadonlyMap<number, number> = new Map();
 const NOTHING_BEHIND: readonly number[] = [];
+const NO_ROOTS: ReadonlySet<string> = new Set();
 
 /** Of the first byte of a struct. */
 export const HAS_ORIGIN = 0x80;
@@ -117,6 +117,8 @@ const LIVE_NUMBERS = 4;
 const MARK_NUMBERS = 3;
 /** To pass over so many structs takes some 50 µs; the marks take a hundredth of the bytes they stand for. */
 const STRUCTS_PER_MARK = 256;
+/** A document takes 20 µs to make, any other struct about one. */
+const DOCUMENT_WEIGHT = 15;
 
 /** @throws AppError YJS_UPDATE_INVALID, PAYLOAD_TOO_LARGE */
 export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS): ScannedUpdate {
@@ -131,25 +133,47 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
   if (reader.left > 0) throw invalidUpdate('bytes follow its end; is it in the V2 encoding?');
   const deletes = inOrder(scan.deletes);
   checkDeleted(scan.mustBeDeleted, deletes);
-  if (scan.copies > limits.copiesMax) throw invalidUpdate('values in it that follow each other are not joined');
-  const { nestedTypes, atRisk, documents } = scan;
+  const { nestedTypes, atRisk } = scan;
   const isInOrder = deletes === scan.deletes && scan.emptyRanges === 0;
   const spans = scan.spans ?? NO_SPANS;
-  const needs = scan.needs ?? NO_NEEDS;
-  return { spans, needs, deletes, deletesAt, isInOrder, nestedTypes, atRisk, behind: scan.behind ?? NOTHING_BEHIND, documents };
+  const documents = spans.reduce((sum, span) => sum + span.documents, 0);
+  const behind = scan.behind ?? NOTHING_BEHIND;
+  return {
+    spans,
+    needs: needsOf(spans),
+    deletes,
+    deletesAt,
+    isInOrder,
+    nestedTypes,
+    atRisk,
+    behind,
+    documents,
+    roots: scan.roots ?? NO_ROOTS,
+  };
 }
 
 /**
  * The same for bytes that were accepted once. Null when the rules have become stricter since, or when Yjs wrote what it
- * cannot read. `behind` is left out: it is asked of what comes alone, and this scan may be kept as long as its document.
+ * cannot read. `behind`, and what each span needs, are left out: they are asked of what comes alone, and this scan may be kept as long as its document.
  */
 export function scanStored(update: Uint8Array): ScannedUpdate | null {
   try {
-    return { ...scanUpdate(update, STORED), behind: NOTHING_BEHIND };
+    const scanned = scanUpdate(update, STORED);
+    for (const span of scanned.spans) span.needs = null;
+    return { ...scanned, behind: NOTHING_BEHIND };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return null;
   }
+}
+
+function needsOf(spans: readonly Span[]): ReadonlyMap<number, number> {
+  if (spans.length === 1) return spans[0]!.needs ?? NO_NEEDS; // as of most updates
+  const needs = new SmallMap<number, number>();
+  for (const { needs: own } of spans) {
+    if (own !== null) for (const [client, clock] of own) if (clock > (needs.get(client) ?? 0)) needs.set(client, clock);
+  }
+  return needs;
 }
 
 function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
@@ -157,18 +181,13 @@ function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
     reader,
     limits,
     spans: null,
-    needs: null,
     deletes: [],
     emptyRanges: 0,
     mustBeDeleted: [],
     nestedTypes: 0,
     atRisk: 0,
+    roots: null,
     behind: null,
-    documents: 0,
-    follows: false,
-    joined: 0,
-    lastKind: COLLECTED,
-    copies: 0,
     client: 0,
     clock: 0,
   };
@@ -218,6 +237,13 @@ function withMark({ marks, to, bytesTo, structs }: Span): number[] {
   return marks;
 }
 
+/** What structs cost that Yjs reads again and again. */
+export function weightOf(spans: readonly Span[]): number {
+  let weight = 0;
+  for (const { structs, documents } of spans) weight += structs + DOCUMENT_WEIGHT * documents;
+  return weight;
+}
+
 /** Where the struct begins that holds `clock`, which lies in the span, of the update that was scanned. */
 export function structPlace(update: Uint8Array, span: Span, clock: number): StructPlace {
   let { clock: to, bytesFrom, structsBefore: structs } = lastMark(span, clock);
@@ -248,7 +274,19 @@ function lastMark({ marks, from, bytesFrom }: Span, clock: number): StructPlace 
 }
 
 function openSpan(scan: Scan, client: number, from: number, bytesFrom: number): Span {
-  const span: Span = { client, from, to: from, structs: 0, bytesFrom, bytesTo: bytesFrom, deleted: 0, live: [], marks: null };
+  const span: Span = {
+    client,
+    from,
+    to: from,
+    structs: 0,
+    bytesFrom,
+    bytesTo: bytesFrom,
+    deleted: 0,
+    live: [],
+    needs: null,
+    documents: 0,
+    marks: null,
+  };
   scan.spans = withOneMore(scan.spans, span);
   return span;
 }
@@ -258,7 +296,6 @@ function scanStruct(scan: Scan, span: Span, info: number): number {
   const { reader, limits } = scan;
   if (info === COLLECTED) {
     const length = reader.varUint();
-    scan.lastKind = COLLECTED;
     span.deleted += length;
     return length;
   }
@@ -268,8 +305,7 @@ function scanStruct(scan: Scan, span: Span, info: number): number {
   reader.print = kind;
   const length = scanContent(reader, kind, limits.nestingMax);
   if (kind === CONTENT.type && !inRoot) scan.nestedTypes += 1;
-  if (kind === CONTENT.document) scan.documents += 1;
-  noteJoined(scan, kind, length);
+  if (kind === CONTENT.document) span.documents += 1;
   if (kind === CONTENT.deleted) {
     span.deleted += length;
     return length;
@@ -279,37 +315,34 @@ function scanStruct(scan: Scan, span: Span, info: number): number {
   return length;
 }
 
-function noteJoined(scan: Scan, kind: number, length: number): void {
-  const isJoined = scan.follows && kind === scan.lastKind && (kind === CONTENT.any || kind === CONTENT.json);
-  scan.lastKind = kind;
-  scan.joined = isJoined ? scan.joined + 1 : 0;
-  scan.copies += scan.joined * length;
-}
-
 /** Where a struct stands: its neighbours, or else its parent. Returns whether that is known to be a root. */
 function scanPlace(scan: Scan, span: Span, info: number): boolean {
   const { reader } = scan;
   const neighbours = info & (HAS_ORIGIN | HAS_RIGHT_ORIGIN);
   reader.print = neighbours;
-  scan.follows = false;
   if (info & HAS_ORIGIN) scanOrigin(scan, span);
   else scan.atRisk += 1;
   if (info & HAS_RIGHT_ORIGIN) scanId(scan, span);
   if (neighbours !== 0) return false;
   const parent = reader.varUint();
   if (parent > 1) throw invalidUpdate('a struct in it has no parent');
-  if (parent === 1) scanKey(reader);
+  if (parent === 1) scanRoot(scan);
   else scanId(scan, span);
   if (info & HAS_KEY) scanKey(reader);
   return parent === 1;
+}
+
+function scanRoot(scan: Scan): void {
+  scanKey(scan.reader);
+  scan.roots ??= new SmallSet();
+  scan.roots.add(scan.reader.lastText());
 }
 
 /** Right behind the one before it, or behind anything else. */
 function scanOrigin(scan: Scan, span: Span): void {
   scanId(scan, span);
   const { client, clock } = scan;
-  scan.follows = client === span.client && clock === span.to - 1;
-  if (scan.follows) return;
+  if (client === span.client && clock === span.to - 1) return;
   scan.atRisk += 1;
   scan.behind ??= [];
   scan.behind.push(client, clock);
@@ -329,8 +362,8 @@ function scanId(scan: Scan, span: Span): void {
     return;
   }
   if (clock >= limits.clockMax) throw invalidUpdate(`a clock in it is beyond ${limits.clockMax}`);
-  scan.needs ??= new SmallMap();
-  if (clock >= (scan.needs.get(client) ?? 0)) scan.needs.set(client, clock + 1);
+  span.needs ??= new SmallMap();
+  if (clock >= (span.needs.get(client) ?? 0)) span.needs.set(client, clock + 1);
 }
 
 function remember(span: Span, length: number, place: number, content: number, structsMax: number): void {
@@ -353,34 +386,4 @@ function scanDeletes(scan: Scan): void {
       else deletes.push(client, from, to);
     }
   }
-}
-
-/**
- * Yjs writes one value an entry, but it joins values that are deleted and that an undo manager keeps: those are deleted by the same update. Of
- * several that are not, one could be split off, and Yjs would throw when it collects the map.
- */
-function checkDeleted(mustBeDeleted: readonly number[], deletes: readonly number[]): void {
-  if (mustBeDeleted.length === 0) return;
-  const ranges = new Map<number, number[]>();
-  for (let at = 0; at < deletes.length; at += 3) {
-    const own = ranges.get(deletes[at]!);
-    if (own === undefined) ranges.set(deletes[at]!, [deletes[at + 1]!, deletes[at + 2]!]);
-    else own.push(deletes[at + 1]!, deletes[at + 2]!);
-  }
-  for (let at = 0; at < mustBeDeleted.length; at += 3) {
-    const [client, from, to] = mustBeDeleted.slice(at, at + 3) as [number, number, number];
-    if (!isCovered(ranges.get(client) ?? [], from, to)) throw invalidUpdate('an entry of a map in it holds several values');
-  }
-}
-
-/** Whether one of the ranges, ascending pairs, holds all clocks from `from` to `to`. */
-function isCovered(ranges: readonly number[], from: number, to: number): boolean {
-  let low = 0;
-  let high = ranges.length / 2;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (ranges[2 * middle]! <= from) low = middle + 1;
-    else high = middle;
-  }
-  return low > 0 && ranges[2 * low - 1]! >= to;
 }

@@ -29,11 +29,13 @@ export interface Ydoc {
   measured: { readonly depth: number; readonly upTo: Vector } | null;
   /** There are no more documents within it than this, that are not deleted: exact when a `Y.Doc` has just been made, counted up by what arrives. */
   documents: number;
+  /** Its roots: all of them once a `Y.Doc` has been made, and until then those that have been named since it was loaded. */
+  roots: Set<string>;
   /** What Yjs may have to do where several writers put something at one place. */
   crowding: Crowding;
   /** Clients behind whose last struct there is nothing (`crowding.ts`). */
   readonly free: Set<number>;
-  /** Sessions that sent what waited and was dropped; they have not been asked for it yet. Null while there are none. */
+  /** Sessions that sent what was dropped, and have not been asked for it since. Null while there are none. */
   dropped: Set<SessionId> | null;
   live: Live | null;
   /** Null when nobody has asked since the last change. */

@@ -6,10 +6,10 @@ import type * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
 import { invalidUpdate } from './byte-reader.ts';
 import { type Added, type Crowding, mayWait, noteFree, stepsLeft } from './crowding.ts';
-import { lacksSomething, type Reach, rangesAhead, reachesBeyond, waitsWhole } from './fit.ts';
+import { arrivals, type Reach, rangesAhead, reachesBeyond, spansAhead, waitsWhole } from './fit.ts';
 import type { YdocLimits } from './limits.ts';
 import { dropWaiting, materialise, measureNesting } from './live.ts';
-import type { ScannedUpdate } from './scan.ts';
+import { type ScannedUpdate, weightOf } from './scan.ts';
 import { deletesSomething, popTail, pushTail, type Ydoc } from './state.ts';
 import { StepMeter } from './steps.ts';
 import type { Vector } from './vector.ts';
@@ -23,8 +23,8 @@ import { waitingTo } from './waiting.ts';
  */
 export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: YdocLimits): 'changed' | 'unchanged' {
   const { scanned, added } = tried;
-  const tooMuchUntried = tooMuchAhead(doc, update, tried, limits);
-  if (tooMuchUntried !== null) throw early({ tooMuch: tooMuchUntried });
+  const ahead = lookAhead(doc, update, tried, limits);
+  if (ahead.tooMuch !== null) throw early({ tooMuch: ahead.tooMuch });
   const before = stateBefore(doc);
   const meter = meterOf(doc, tried, limits);
   const deletes = deletesSomething(doc, scanned);
@@ -46,14 +46,16 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Y
     takeBack(doc, before, ydoc);
     return 'unchanged';
   }
-  if (doc.pendingBytes > before.pendingBytes) {
-    doc.crowding.waiting += added.risk;
-    doc.crowding.documents += scanned.documents;
-  }
+  if (doc.pendingBytes > before.pendingBytes) doc.crowding.waiting += added.risk;
+  if (doc.pendingBytes > 0) doc.crowding.structs += ahead.weight;
   const tooMuch = tooMuchMore(doc, before, ydoc, limits);
   if (tooMuch !== null) {
     takeBack(doc, before, onlyWaits ? ydoc : null);
     throw early({ tooMuch, isCostly: !onlyWaits });
+  }
+  if (doc.documents > Math.max(limits.documentsMax, before.documents)) {
+    takeBack(doc, before, null);
+    throw tooManyDocuments(limits);
   }
   doc.nestingBound += scanned.nestedTypes;
   if (doc.nestingBound > limits.nestingMax) measureNesting(doc, ydoc, limits.nestingMax);
@@ -68,23 +70,36 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Y
 
 const RANGE_BYTES_MIN = 2;
 
-/**
- * What would wait that may not, as words, as far as that is certain without a try, which takes Yjs as long as all that waits is: documents and deletions
- * beyond their bounds, and an update of which all would wait beside too much that waits already. What waits already may come again.
- */
-function tooMuchAhead(doc: Ydoc, update: Uint8Array, { scanned, reach }: Tried, limits: YdocLimits): string | null {
-  const documents = doc.crowding.documents + scanned.documents;
-  if (scanned.documents > 0 && documents > limits.waitingDocumentsMax && lacksSomething(doc.known, scanned, reach))
-    return `more than ${limits.waitingDocumentsMax} documents within the document`;
-  const bytesAhead = RANGE_BYTES_MIN * rangesAhead(doc, scanned, reach);
-  if (bytesAhead > limits.pendingDeletesBytesMax) return tooManyDeletions(limits);
-  if (doc.pendingBytes === 0 || !waitsWhole(doc.known, scanned)) return null;
-  const isFull = doc.pendingBytes + update.length > limits.pendingBytesMax;
-  if (isFull && reachesBeyond(waitingTo(materialise(doc).store), scanned)) return tooManyBytes(limits);
-  if (bytesAhead === 0) return null;
-  const { pendingDs } = materialise(doc).store;
-  return bytesOf(pendingDs) + bytesAhead > limits.pendingDeletesBytesMax ? tooManyDeletions(limits) : null;
+interface Ahead {
+  /** What would wait that may not, as words; null when all may. */
+  readonly tooMuch: string | null;
+  /** Of the structs that are certain to wait. */
+  readonly weight: number;
 }
+
+/**
+ * What of it waits for certain, told without a try, which takes Yjs as long as all that waits is. Structs and deletions may not be too many, and what only
+ * waits not too long beside all that waits already. What waits already may come again.
+ */
+function lookAhead(doc: Ydoc, update: Uint8Array, { scanned }: Tried, limits: YdocLimits): Ahead {
+  const { known, crowding, pendingBytes } = doc;
+  const arrived = arrivals(known, scanned);
+  const waiting = pendingBytes === 0 ? NOTHING : waitingTo(materialise(doc).store);
+  const weight = weightOf(spansAhead(known, scanned, arrived, waiting));
+  const bytesAhead = RANGE_BYTES_MIN * rangesAhead(doc, scanned, arrived);
+  const tooMuch = (): string | null => {
+    if (weight > 0 && crowding.structs + weight > limits.waitingStructsMax) return tooManyStructs(limits);
+    if (bytesAhead > limits.pendingDeletesBytesMax) return tooManyDeletions(limits);
+    if (pendingBytes === 0 || !waitsWhole(known, scanned)) return null;
+    if (pendingBytes + update.length > limits.pendingBytesMax && reachesBeyond(waiting, scanned)) return tooManyBytes(limits);
+    if (bytesAhead === 0) return null;
+    const deletes = bytesOf(materialise(doc).store.pendingDs);
+    return deletes + bytesAhead > limits.pendingDeletesBytesMax ? tooManyDeletions(limits) : null;
+  };
+  return { tooMuch: tooMuch(), weight };
+}
+
+const NOTHING: Vector = new Map();
 
 /** What is tried, and what is known of it before. */
 export interface Tried {
@@ -114,10 +129,15 @@ function tooMuchMore(doc: Ydoc, before: Before, { store: { pendingDs } }: Y.Doc,
 }
 
 const tooManyBytes = ({ pendingBytesMax }: YdocLimits): string => `more than ${pendingBytesMax} bytes`;
+const tooManyStructs = ({ waitingStructsMax }: YdocLimits): string => `more than ${waitingStructsMax} structs`;
 const tooManyDeletions = ({ pendingDeletesBytesMax }: YdocLimits): string =>
   `more than ${pendingDeletesBytesMax} bytes of deletions`;
 
 const bytesOf = (bytes: Uint8Array | null): number => bytes?.length ?? 0;
+
+export function tooManyDocuments({ documentsMax }: YdocLimits): AppError {
+  return invalidUpdate(`a document holds at most ${documentsMax} others`);
+}
 
 /** Costly when the `Y.Doc` must be made anew without the update. */
 function early(facts: { readonly tooMuch: string; readonly isCostly?: boolean }): AppError {
@@ -129,6 +149,7 @@ interface Before {
   readonly pendingBytes: number;
   readonly nestingBound: number;
   readonly measured: Ydoc['measured'];
+  readonly documents: number;
   readonly crowding: Crowding;
   readonly structs: Y.Doc['store']['pendingStructs'];
   readonly deletes: Uint8Array | null;
@@ -138,8 +159,8 @@ function stateBefore(doc: Ydoc): Before {
   const { pendingStructs: structs, pendingDs: deletes } = materialise(doc).store;
   // Yjs changes its pending structs in place.
   const copy = structs === null ? null : { update: structs.update, missing: new Map(structs.missing) };
-  const { known, pendingBytes, nestingBound, measured } = doc;
-  return { known, pendingBytes, nestingBound, measured, crowding: { ...doc.crowding }, structs: copy, deletes };
+  const { known, pendingBytes, nestingBound, measured, documents } = doc;
+  return { known, pendingBytes, nestingBound, measured, documents, crowding: { ...doc.crowding }, structs: copy, deletes };
 }
 
 /** Takes the last update back; `ydoc` is the Y.Doc when all that the update did was to wait in it. */
@@ -149,6 +170,7 @@ function takeBack(doc: Ydoc, before: Before, ydoc: Y.Doc | null): void {
   doc.pendingBytes = before.pendingBytes;
   doc.nestingBound = before.nestingBound;
   doc.measured = before.measured;
+  doc.documents = before.documents;
   doc.crowding = before.crowding;
   doc.live = ydoc === null ? null : { ydoc, drained: doc.tail.ends.length };
   if (ydoc === null) return;

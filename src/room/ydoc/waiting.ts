@@ -6,7 +6,7 @@ import * as Y from 'yjs';
 import type { Deleted } from './deleted.ts';
 import { joinWithGaps, type Part } from './join.ts';
 import { emptyReplica } from './replica.ts';
-import { scanStored } from './scan.ts';
+import { scanStored, weightOf } from './scan.ts';
 import { noteDeletes } from './state.ts';
 import { decodeVector, type Vector } from './vector.ts';
 
@@ -38,6 +38,11 @@ export function waitingTo({ pendingStructs }: Store): Vector {
   const { to } = Y.parseUpdateMetaV2(pendingStructs.update);
   ends.set(pendingStructs.update, to);
   return to;
+}
+
+/** Structs that wait, weighed; none are counted of what cannot be read. */
+export function structsWaiting(store: Store): number {
+  return weightOf(partWaiting(store)?.scanned.spans ?? []);
 }
 
 /** What lies after `vector` as one V1 update, with all that waits. Null when that takes more than moving bytes. */

@@ -19,7 +19,7 @@ import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
 import { compactYdoc, encodeAfter, materialise } from './live.ts';
 import { type ScannedUpdate, scanStored, scanUpdate } from './scan.ts';
 import { advance, answersOf, emptyTail, noteDeletes, pushTail, tailBytes, tailScan, tailUpdate, type Ydoc } from './state.ts';
-import { tryUpdate } from './trial.ts';
+import { tooManyDocuments, tryUpdate } from './trial.ts';
 import { decodeVector, encodeVector, type Vector } from './vector.ts';
 import { checkWriters, recordWriters, type Sender } from './writers.ts';
 
@@ -51,6 +51,7 @@ export function emptyYdoc(): Ydoc {
     pendingBytes: 0,
     nestingBound: 1,
     documents: 0,
+    roots: new SmallSet(),
     measured: null,
     crowding: crowdingOf(0),
     free: new SmallSet(),
@@ -75,19 +76,22 @@ export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: 
   if (from.session !== null) checkDeletedAdvance(doc.known, scanned, limits);
   checkWriters(doc.writers, scanned.spans, doc.known, from, limits);
   if (isHere(doc, scanned)) return UNCHANGED;
-  checkDocuments(doc, scanned, limits);
+  if (scanned.documents > limits.documentsMax) throw tooManyDocuments(limits);
+  checkRoots(doc, scanned, limits);
   // A plain update changes this very map, any other leaves it behind: what was known before is told from it while that is
   // still so.
   const { known } = doc;
   const isShallow = doc.nestingBound + scanned.nestedTypes <= limits.nestingMax;
   const added = addedBy(scanned, doc.free);
   const isLight = isShallow && isUncrowded(doc.crowding, added, limits);
-  const isPlain = isLight && doc.pendingBytes === 0 && isReady(known, scanned, reach);
+  const isRoomy = scanned.documents === 0 || doc.documents + scanned.documents <= limits.documentsMax;
+  const isPlain = isLight && isRoomy && doc.pendingBytes === 0 && isReady(known, scanned, reach);
   if (!isPlain && tryUpdate(doc, update, { scanned, reach, added }, limits) === 'unchanged') return UNCHANGED;
   if (from.session !== null) recordWriters(doc.writers, scanned.spans, known, from.session, limits);
   if (isPlain) append(doc, update, { scanned, added, limits });
   if (isPlain) doc.documents += scanned.documents;
   noteDeletes(doc.deleted, scanned);
+  for (const root of scanned.roots) doc.roots.add(root);
   doc.answers = null;
   return { changed: true, journal: update };
 }
@@ -244,10 +248,11 @@ function deletesInOrder(update: Uint8Array, { deletes, deletesAt, isInOrder }: S
 }
 
 /** @throws AppError YJS_UPDATE_INVALID */
-function checkDocuments(doc: Ydoc, { documents }: ScannedUpdate, { documentsMax }: YdocLimits): void {
-  if (documents === 0 || doc.documents + documents <= documentsMax) return;
-  if (doc.documents > 0) materialise(doc); // some may be deleted by now
-  if (doc.documents + documents > documentsMax) throw invalidUpdate(`a document holds at most ${documentsMax} others`);
+function checkRoots(doc: Ydoc, { roots }: ScannedUpdate, { rootsMax }: YdocLimits): void {
+  if (doc.roots.size + roots.size <= rootsMax) return;
+  let after = doc.roots.size;
+  for (const root of roots) if (!doc.roots.has(root)) after += 1;
+  if (after > Math.max(rootsMax, doc.roots.size)) throw invalidUpdate(`a document has at most ${rootsMax} roots`);
 }
 
 interface Plain {
@@ -269,7 +274,9 @@ function append(doc: Ydoc, update: Uint8Array, { scanned, added, limits }: Plain
 function note(doc: Ydoc, scanned: ScannedUpdate | null): void {
   if (scanned !== null) noteDeletes(doc.deleted, scanned);
   doc.nestingBound += scanned?.nestedTypes ?? Number.POSITIVE_INFINITY;
-  doc.documents += scanned?.documents ?? 0;
+  if (scanned === null) return;
+  doc.documents += scanned.documents;
+  for (const root of scanned.roots) doc.roots.add(root);
 }
 
 function scanBase(doc: Ydoc): ScannedUpdate | null {
