@@ -19,13 +19,11 @@ export interface Crowding {
   steps: number;
   /** Structs at risk among what waits. */
   waiting: number;
-  /** Structs that wait, weighed (`weightOf`). */
-  structs: number;
 }
 
 /** Of a document with so many items. */
 export function crowdingOf(items: number): Crowding {
-  return { items, risk: 0, steps: 0, waiting: 0, structs: 0 };
+  return { items, risk: 0, steps: 0, waiting: 0 };
 }
 
 /** What an update adds. */

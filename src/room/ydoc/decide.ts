@@ -122,8 +122,9 @@ function askForDropped({ sessions }: RoomState, guid: string, doc: Ydoc, ctx: De
   return senders.flatMap((session) => askAnew(session, guid, doc, ctx));
 }
 
-/** Who answers with what is refused again would be asked without end: for the same only after this, or when the document has changed. */
+/** Who answers with what is refused again would be asked without end: this long it is not, and when the document has changed meanwhile at least so long. */
 const ASKED_AGAIN_MS = 1_000;
+const ASKED_AFTER_CHANGE_MS = 100;
 
 interface Asked {
   readonly vector: Uint8Array;
@@ -139,7 +140,7 @@ function askAnew(session: Session, guid: string, doc: Ydoc, { nowMs, limits }: D
   const last = byGuid.get(guid);
   const vector = stateVector(doc);
   const isSame = last !== undefined && Buffer.compare(last.vector, vector) === 0;
-  if (isSame && isWithin(ASKED_AGAIN_MS, { fromMs: last.atMs, nowMs })) {
+  if (last !== undefined && isWithin(isSame ? ASKED_AGAIN_MS : ASKED_AFTER_CHANGE_MS, { fromMs: last.atMs, nowMs })) {
     doc.dropped ??= new SmallSet();
     doc.dropped.add(session.id);
     return NOBODY;

@@ -74,53 +74,35 @@ export function isReady(known: Vector, { needs, deletes }: ScannedUpdate, { cloc
   return true;
 }
 
+/** What of an update is certain to wait for what neither is here nor comes with it, and what may arrive. */
+export interface Arrival {
+  readonly waits: readonly Span[];
+  /** By client, the clock up to which it may arrive. */
+  readonly arrived: Vector;
+}
+
 /**
- * By client, the clock up to which everything will be here once the update is, as far as that is certain without what waits: a span arrives when it
- * goes on from what is here, and what it needs has arrived. Spans that wait for each other do not. Takes as long as spans and needs are many: one span
- * of a client at most can go on from what is here.
+ * Told from where spans begin and what their first structs need: what only some struct within a span needs, and spans that need each other, are left to
+ * Yjs, and so is whatever may go on from what waits already.
+ * @param waiting by client, the clock behind the last struct that waits
  */
-export function arrivals(known: Vector, { spans }: ScannedUpdate): Vector {
+export function arrivalOf(known: Vector, { spans }: ScannedUpdate, { clocks }: Reach, waiting: Vector): Arrival {
   const arrived = new SmallMap<number, number>();
-  const at = (client: number): number => arrived.get(client) ?? known.get(client) ?? 0;
-  const waiters = new Map<number, Traveller[]>();
-  const left = spans.map((span): Traveller => ({ span, needs: needsOf(span) }));
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const lacks = firstLacking(next, at);
-    const { client, to } = next.span;
-    if (lacks !== null) {
-      const others = waiters.get(lacks);
-      if (others === undefined) waiters.set(lacks, [next]);
-      else others.push(next);
-    } else if (to > at(client)) {
-      arrived.set(client, to);
-      for (const waiter of waiters.get(client) ?? []) left.push(waiter);
-      waiters.delete(client);
-    }
-  }
-  return arrived;
+  const waits = spans.filter((span) => {
+    const { client, from, to } = span;
+    const here = Math.max(arrived.get(client) ?? known.get(client) ?? 0, waiting.get(client) ?? 0);
+    if (from > here || lacksFirst(span, (other) => Math.max(clocks.get(other) ?? known.get(other) ?? 0, waiting.get(other) ?? 0)))
+      return true;
+    arrived.set(client, to);
+    return false;
+  });
+  return { waits, arrived };
 }
 
-interface Traveller {
-  readonly span: Span;
-  /** What is left of what it needs. */
-  readonly needs: Iterator<readonly [client: number, clock: number]>;
-  current?: readonly [client: number, clock: number] | undefined;
-}
-
-function* needsOf({ client, from, needs }: Span): Generator<readonly [client: number, clock: number]> {
-  yield [client, from];
-  if (needs !== null) yield* needs;
-}
-
-/** The client of the first need that has not arrived, where the next look begins. Null when all have. */
-function firstLacking(traveller: Traveller, at: (client: number) => number): number | null {
-  traveller.current ??= traveller.needs.next().value;
-  while (traveller.current !== undefined) {
-    const [client, clock] = traveller.current;
-    if (clock > at(client)) return client;
-    traveller.current = traveller.needs.next().value;
-  }
-  return null;
+function lacksFirst({ firstNeeds }: Span, mayArriveAt: (client: number) => number): boolean {
+  if (firstNeeds === null) return false;
+  for (let at = 0; at < firstNeeds.length; at += 2) if (firstNeeds[at + 1]! > mayArriveAt(firstNeeds[at]!)) return true;
+  return false;
 }
 
 /** Whether nothing of it can be integrated before something else has come. */
@@ -131,7 +113,7 @@ export function waitsWhole(known: Vector, { spans, deletes }: ScannedUpdate): bo
 }
 
 /** How many of its deleted ranges are certain to wait, and do not wait already. */
-export function rangesAhead({ known, deleted }: Ydoc, { deletes }: ScannedUpdate, arrived: Vector): number {
+export function rangesAhead({ known, deleted }: Ydoc, { deletes }: ScannedUpdate, { arrived }: Arrival): number {
   let ahead = 0;
   for (let at = 0; at < deletes.length; at += 3) {
     const [client, from, to] = [deletes[at]!, deletes[at + 1]!, deletes[at + 2]!];
@@ -139,11 +121,6 @@ export function rangesAhead({ known, deleted }: Ydoc, { deletes }: ScannedUpdate
     if (to > arrivesAt && !isDeleted(deleted, client, from, to)) ahead += 1;
   }
   return ahead;
-}
-
-/** Spans that are certain to wait, and do not wait already. @param waiting by client, the clock behind the last struct that waits */
-export function spansAhead(known: Vector, { spans }: ScannedUpdate, arrived: Vector, waiting: Vector): Span[] {
-  return spans.filter(({ client, to }) => to > Math.max(arrived.get(client) ?? known.get(client) ?? 0, waiting.get(client) ?? 0));
 }
 
 /** Whether it holds what is behind all that `vector` has of that client. */

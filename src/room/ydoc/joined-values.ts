@@ -42,13 +42,15 @@ function write(this: Values, values: unknown[]): void {
 
 function read(this: Values): unknown[] {
   const { source, from, to, parts } = this;
-  if (parts !== null) this.arr = parts.length === 2 ? parts[1]!.concat(parts[0]!) : [...inOrder(parts)];
+  if (parts !== null) this.arr = parts.length === 2 ? parts[1]!.concat(parts[0]!) : inOrder(parts);
   else if (from > 0 || to < source.length) this.arr = source.slice(from, to);
   return this.source;
 }
 
-function* inOrder(parts: readonly unknown[][]): Generator<unknown> {
-  for (let index = parts.length - 1; index >= 0; index -= 1) yield* parts[index]!;
+function inOrder(parts: readonly unknown[][]): unknown[] {
+  const values: unknown[] = [];
+  for (let index = parts.length - 1; index >= 0; index -= 1) for (const value of parts[index]!) values.push(value);
+  return values;
 }
 
 function lengthOf(this: Values): number {
@@ -59,7 +61,7 @@ function lengthOf(this: Values): number {
 function join(this: Values, right: Values): true {
   const to = this.to - this.from + right.to - right.from;
   const parts = right.parts ?? [right.arr];
-  parts.push(this.arr);
+  for (const part of this.parts ?? [this.arr]) parts.push(part);
   right.arr = NONE;
   Object.assign(this, { source: NONE, from: 0, to, parts });
   return true;

@@ -20,7 +20,7 @@ export const YDOC_LIMITS = {
    * refused is asked for all that the room lacks (`decide.ts`), so that nothing is lost with a small bound.
    */
   pendingBytesMax: 64 * 1024,
-  /** Structs among it, whose number the bytes of V2 do not bound; each document within the document counts as 15, for Yjs makes it anew whenever it reads what waits. */
+  /** Structs among it, whose number the bytes of V2 do not bound; each document within the document counts as 16, for Yjs makes it anew whenever it reads what waits. */
   waitingStructsMax: 1_000,
   /** Deletions among it. Yjs tries all of them again with each update, whatever is in it: 4 KiB, some 2,000 ranges, cost some 0.1 ms. */
   pendingDeletesBytesMax: 4 * 1024,

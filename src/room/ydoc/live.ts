@@ -13,7 +13,7 @@ import { emptyReplica } from './replica.ts';
 import { emptyTail, type Live, tailUpdate, type Ydoc } from './state.ts';
 import { metered, StepMeter } from './steps.ts';
 import type { Vector } from './vector.ts';
-import { bytesWaiting, encodeJoined, encodeMerged, structsWaiting, waitingTo } from './waiting.ts';
+import { bytesWaiting, encodeJoined, encodeMerged, waitingTo } from './waiting.ts';
 
 const EMPTY_VECTOR = Uint8Array.of(0);
 
@@ -33,13 +33,12 @@ export function materialise(doc: Ydoc, meter: StepMeter = new StepMeter()): Y.Do
   doc.known = vectorOf(ydoc);
   doc.pendingBytes = bytesWaiting(ydoc.store);
   doc.documents = ydoc.subdocs.size;
-  if (doc.roots.size !== ydoc.share.size) doc.roots = new SmallSet(ydoc.share.keys());
+  if (live === null) doc.roots = new SmallSet(ydoc.share.keys());
   const { crowding } = doc;
   crowding.items = itemsOf(ydoc);
   crowding.risk = 0;
   crowding.steps = meter.steps + (live === null ? 0 : crowding.steps);
-  if (doc.pendingBytes === 0) nothingWaits(doc);
-  else if (live === null) crowding.structs = structsWaiting(ydoc.store);
+  if (doc.pendingBytes === 0) crowding.waiting = 0;
   return ydoc;
 }
 
@@ -101,12 +100,7 @@ export function dropWaiting(doc: Ydoc): void {
   noteDropped(doc, waitingTo(ydoc.store).keys());
   ydoc.store.pendingStructs = null;
   fold(doc, ydoc);
-  nothingWaits(doc);
-}
-
-function nothingWaits({ crowding }: Ydoc): void {
-  crowding.waiting = 0;
-  crowding.structs = 0;
+  doc.crowding.waiting = 0;
 }
 
 function noteDropped(doc: Ydoc, clients: Iterable<number>): void {

@@ -25,8 +25,8 @@ export interface Span {
   deleted: number;
   /** The last live structs, four numbers each: clock, length, print of where it stands, print of what it holds (`writers.ts`). */
   live: number[];
-  /** By client, the clock it must have reached before all of this can be integrated. Null when there is none, and of what is stored. */
-  needs: Map<number, number> | null;
+  /** What the first struct needs of other clients, two numbers each: client, clock. Null when that is nothing. */
+  firstNeeds: number[] | null;
   /** Documents within the document among its structs. */
   documents: number;
   /** Of every so many structs where one begins, three numbers each: clock, place of its bytes, structs before it. Null in a short span. */
@@ -67,8 +67,9 @@ export interface ScannedUpdate {
 interface Scan {
   readonly reader: ByteReader;
   readonly limits: YdocLimits;
-  /** Null until there is one. */
+  /** Null until there is one; likewise `needs`: most updates are one struct behind the one before. */
   spans: Span[] | null;
+  needs: Map<number, number> | null;
   /** As in the bytes, without empty ranges. */
   readonly deletes: number[];
   emptyRanges: number;
@@ -117,7 +118,7 @@ const LIVE_NUMBERS = 4;
 const MARK_NUMBERS = 3;
 /** To pass over so many structs takes some 50 µs; the marks take a hundredth of the bytes they stand for. */
 const STRUCTS_PER_MARK = 256;
-/** A document takes 20 µs to make, any other struct about one. */
+/** A document takes 20 µs to make, any other struct about one: it counts as sixteen. */
 const DOCUMENT_WEIGHT = 15;
 
 /** @throws AppError YJS_UPDATE_INVALID, PAYLOAD_TOO_LARGE */
@@ -140,7 +141,7 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
   const behind = scan.behind ?? NOTHING_BEHIND;
   return {
     spans,
-    needs: needsOf(spans),
+    needs: scan.needs ?? NO_NEEDS,
     deletes,
     deletesAt,
     isInOrder,
@@ -154,26 +155,15 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
 
 /**
  * The same for bytes that were accepted once. Null when the rules have become stricter since, or when Yjs wrote what it
- * cannot read. `behind`, and what each span needs, are left out: they are asked of what comes alone, and this scan may be kept as long as its document.
+ * cannot read. `behind` is left out: it is asked of what comes alone, and this scan may be kept as long as its document.
  */
 export function scanStored(update: Uint8Array): ScannedUpdate | null {
   try {
-    const scanned = scanUpdate(update, STORED);
-    for (const span of scanned.spans) span.needs = null;
-    return { ...scanned, behind: NOTHING_BEHIND };
+    return { ...scanUpdate(update, STORED), behind: NOTHING_BEHIND };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return null;
   }
-}
-
-function needsOf(spans: readonly Span[]): ReadonlyMap<number, number> {
-  if (spans.length === 1) return spans[0]!.needs ?? NO_NEEDS; // as of most updates
-  const needs = new SmallMap<number, number>();
-  for (const { needs: own } of spans) {
-    if (own !== null) for (const [client, clock] of own) if (clock > (needs.get(client) ?? 0)) needs.set(client, clock);
-  }
-  return needs;
 }
 
 function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
@@ -181,6 +171,7 @@ function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
     reader,
     limits,
     spans: null,
+    needs: null,
     deletes: [],
     emptyRanges: 0,
     mustBeDeleted: [],
@@ -283,7 +274,7 @@ function openSpan(scan: Scan, client: number, from: number, bytesFrom: number): 
     bytesTo: bytesFrom,
     deleted: 0,
     live: [],
-    needs: null,
+    firstNeeds: null,
     documents: 0,
     marks: null,
   };
@@ -362,8 +353,11 @@ function scanId(scan: Scan, span: Span): void {
     return;
   }
   if (clock >= limits.clockMax) throw invalidUpdate(`a clock in it is beyond ${limits.clockMax}`);
-  span.needs ??= new SmallMap();
-  if (clock >= (span.needs.get(client) ?? 0)) span.needs.set(client, clock + 1);
+  scan.needs ??= new SmallMap();
+  if (clock >= (scan.needs.get(client) ?? 0)) scan.needs.set(client, clock + 1);
+  if (span.structs > 0) return;
+  span.firstNeeds ??= [];
+  span.firstNeeds.push(client, clock + 1);
 }
 
 function remember(span: Span, length: number, place: number, content: number, structsMax: number): void {

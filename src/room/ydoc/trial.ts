@@ -6,14 +6,14 @@ import type * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
 import { invalidUpdate } from './byte-reader.ts';
 import { type Added, type Crowding, mayWait, noteFree, stepsLeft } from './crowding.ts';
-import { arrivals, type Reach, rangesAhead, reachesBeyond, spansAhead, waitsWhole } from './fit.ts';
+import { arrivalOf, type Reach, rangesAhead, reachesBeyond, waitsWhole } from './fit.ts';
 import type { YdocLimits } from './limits.ts';
 import { dropWaiting, materialise, measureNesting } from './live.ts';
 import { type ScannedUpdate, weightOf } from './scan.ts';
 import { deletesSomething, popTail, pushTail, type Ydoc } from './state.ts';
 import { StepMeter } from './steps.ts';
 import type { Vector } from './vector.ts';
-import { waitingTo } from './waiting.ts';
+import { structsWaiting, waitingTo } from './waiting.ts';
 
 /**
  * Takes an update that waits for others, sets some free, overlaps, may nest too deeply, or may take Yjs long. A refusal leaves the document as
@@ -23,8 +23,8 @@ import { waitingTo } from './waiting.ts';
  */
 export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: YdocLimits): 'changed' | 'unchanged' {
   const { scanned, added } = tried;
-  const ahead = lookAhead(doc, update, tried, limits);
-  if (ahead.tooMuch !== null) throw early({ tooMuch: ahead.tooMuch });
+  const tooMuchUntried = tooMuchAhead(doc, update, tried, limits);
+  if (tooMuchUntried !== null) throw early({ tooMuch: tooMuchUntried });
   const before = stateBefore(doc);
   const meter = meterOf(doc, tried, limits);
   const deletes = deletesSomething(doc, scanned);
@@ -47,18 +47,20 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Y
     return 'unchanged';
   }
   if (doc.pendingBytes > before.pendingBytes) doc.crowding.waiting += added.risk;
-  if (doc.pendingBytes > 0) doc.crowding.structs += ahead.weight;
   const tooMuch = tooMuchMore(doc, before, ydoc, limits);
   if (tooMuch !== null) {
     takeBack(doc, before, onlyWaits ? ydoc : null);
-    throw early({ tooMuch, isCostly: !onlyWaits });
+    throw early({ tooMuch: tooMuch.words, isCostly: !onlyWaits || tooMuch.tookLong });
   }
   if (doc.documents > Math.max(limits.documentsMax, before.documents)) {
     takeBack(doc, before, null);
+    const isOfWaiting = before.pendingBytes > 0 && before.documents + scanned.documents <= limits.documentsMax;
+    if (isOfWaiting) return withoutWaiting(doc, update, tried, limits);
     throw tooManyDocuments(limits);
   }
   doc.nestingBound += scanned.nestedTypes;
-  if (doc.nestingBound > limits.nestingMax) measureNesting(doc, ydoc, limits.nestingMax);
+  const isSetFree = doc.pendingBytes < before.pendingBytes; // its types were counted when it came, and may have been forgotten
+  if (doc.nestingBound > limits.nestingMax || isSetFree) measureNesting(doc, ydoc, limits.nestingMax);
   if (doc.nestingBound > limits.nestingMax) {
     takeBack(doc, before, null);
     throw invalidUpdate(`it nests types deeper than ${limits.nestingMax}`);
@@ -70,33 +72,24 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Y
 
 const RANGE_BYTES_MIN = 2;
 
-interface Ahead {
-  /** What would wait that may not, as words; null when all may. */
-  readonly tooMuch: string | null;
-  /** Of the structs that are certain to wait. */
-  readonly weight: number;
-}
-
 /**
- * What of it waits for certain, told without a try, which takes Yjs as long as all that waits is. Structs and deletions may not be too many, and what only
- * waits not too long beside all that waits already. What waits already may come again.
+ * What would wait that may not, as words, as far as that is certain without a try, which takes Yjs as long as all that waits is: too many structs or
+ * deletions, and what only waits, and is too long beside all that waits already. What waits already may come again.
  */
-function lookAhead(doc: Ydoc, update: Uint8Array, { scanned }: Tried, limits: YdocLimits): Ahead {
-  const { known, crowding, pendingBytes } = doc;
-  const arrived = arrivals(known, scanned);
-  const waiting = pendingBytes === 0 ? NOTHING : waitingTo(materialise(doc).store);
-  const weight = weightOf(spansAhead(known, scanned, arrived, waiting));
-  const bytesAhead = RANGE_BYTES_MIN * rangesAhead(doc, scanned, arrived);
-  const tooMuch = (): string | null => {
-    if (weight > 0 && crowding.structs + weight > limits.waitingStructsMax) return tooManyStructs(limits);
-    if (bytesAhead > limits.pendingDeletesBytesMax) return tooManyDeletions(limits);
-    if (pendingBytes === 0 || !waitsWhole(known, scanned)) return null;
-    if (pendingBytes + update.length > limits.pendingBytesMax && reachesBeyond(waiting, scanned)) return tooManyBytes(limits);
-    if (bytesAhead === 0) return null;
-    const deletes = bytesOf(materialise(doc).store.pendingDs);
-    return deletes + bytesAhead > limits.pendingDeletesBytesMax ? tooManyDeletions(limits) : null;
-  };
-  return { tooMuch: tooMuch(), weight };
+function tooMuchAhead(doc: Ydoc, update: Uint8Array, { scanned, reach }: Tried, limits: YdocLimits): string | null {
+  const { known, pendingBytes } = doc;
+  const store = pendingBytes === 0 ? null : materialise(doc).store;
+  const waiting = store === null ? NOTHING : waitingTo(store);
+  const arrival = arrivalOf(known, scanned, reach, waiting);
+  const more = arrival.waits.filter(({ client, to }) => to > (waiting.get(client) ?? 0));
+  if (more.length > 0 && weightOf(more) + (store === null ? 0 : structsWaiting(store)) > limits.waitingStructsMax)
+    return tooManyStructs(limits);
+  const bytesAhead = RANGE_BYTES_MIN * rangesAhead(doc, scanned, arrival);
+  if (bytesAhead > limits.pendingDeletesBytesMax) return tooManyDeletions(limits);
+  if (store === null || !waitsWhole(known, scanned)) return null;
+  if (pendingBytes + update.length > limits.pendingBytesMax && reachesBeyond(waiting, scanned)) return tooManyBytes(limits);
+  if (bytesAhead === 0) return null;
+  return bytesOf(store.pendingDs) + bytesAhead > limits.pendingDeletesBytesMax ? tooManyDeletions(limits) : null;
 }
 
 const NOTHING: Vector = new Map();
@@ -119,13 +112,22 @@ function withoutWaiting(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Ydo
   return tryUpdate(doc, update, tried, limits);
 }
 
-/** What waits that may not, as words; null when all may, or it is no more than before. */
-function tooMuchMore(doc: Ydoc, before: Before, { store: { pendingDs } }: Y.Doc, limits: YdocLimits): string | null {
-  const deletes = bytesOf(pendingDs);
-  if (deletes > bytesOf(before.deletes) && deletes > limits.pendingDeletesBytesMax) return tooManyDeletions(limits);
+interface TooMuch {
+  readonly words: string;
+  /** Whether the try was longer than what a bound of bytes allows. */
+  readonly tookLong: boolean;
+}
+
+/** What waits that may not; null when all may, or it is no more than before. */
+function tooMuchMore(doc: Ydoc, before: Before, { store }: Y.Doc, limits: YdocLimits): TooMuch | null {
+  const deletes = bytesOf(store.pendingDs);
+  if (deletes > bytesOf(before.deletes) && deletes > limits.pendingDeletesBytesMax)
+    return { words: tooManyDeletions(limits), tookLong: false };
   if (doc.pendingBytes <= before.pendingBytes) return null;
-  if (doc.pendingBytes > limits.pendingBytesMax) return tooManyBytes(limits);
-  return mayWait(doc.crowding, limits) ? null : 'too much at places where others write';
+  if (doc.pendingBytes > limits.pendingBytesMax) return { words: tooManyBytes(limits), tookLong: false };
+  if (store.pendingStructs?.update !== before.structs?.update && structsWaiting(store) > limits.waitingStructsMax)
+    return { words: tooManyStructs(limits), tookLong: true };
+  return mayWait(doc.crowding, limits) ? null : { words: 'too much at places where others write', tookLong: false };
 }
 
 const tooManyBytes = ({ pendingBytesMax }: YdocLimits): string => `more than ${pendingBytesMax} bytes`;
@@ -150,6 +152,7 @@ interface Before {
   readonly nestingBound: number;
   readonly measured: Ydoc['measured'];
   readonly documents: number;
+  readonly roots: Ydoc['roots'];
   readonly crowding: Crowding;
   readonly structs: Y.Doc['store']['pendingStructs'];
   readonly deletes: Uint8Array | null;
@@ -159,8 +162,8 @@ function stateBefore(doc: Ydoc): Before {
   const { pendingStructs: structs, pendingDs: deletes } = materialise(doc).store;
   // Yjs changes its pending structs in place.
   const copy = structs === null ? null : { update: structs.update, missing: new Map(structs.missing) };
-  const { known, pendingBytes, nestingBound, measured, documents } = doc;
-  return { known, pendingBytes, nestingBound, measured, documents, crowding: { ...doc.crowding }, structs: copy, deletes };
+  const { known, pendingBytes, nestingBound, measured, documents, roots } = doc;
+  return { known, pendingBytes, nestingBound, measured, documents, roots, crowding: { ...doc.crowding }, structs: copy, deletes };
 }
 
 /** Takes the last update back; `ydoc` is the Y.Doc when all that the update did was to wait in it. */
@@ -171,6 +174,7 @@ function takeBack(doc: Ydoc, before: Before, ydoc: Y.Doc | null): void {
   doc.nestingBound = before.nestingBound;
   doc.measured = before.measured;
   doc.documents = before.documents;
+  doc.roots = before.roots;
   doc.crowding = before.crowding;
   doc.live = ydoc === null ? null : { ydoc, drained: doc.tail.ends.length };
   if (ydoc === null) return;

@@ -188,13 +188,19 @@ export function encodeYdoc(doc: Ydoc): Uint8Array {
   return doc.base;
 }
 
-/** What a reader of the bytes would find out, kept beside them: vector, delete set, the bounds of its nesting and of the documents in it. */
-export type YdocFacts = readonly [vector: Uint8Array, deleted: Uint8Array, nestingBound: number, documents?: number];
+/** What a reader of the bytes would find out, kept beside them: vector, delete set, the bounds of its nesting and of the documents in it, its roots. */
+export type YdocFacts = readonly [
+  vector: Uint8Array,
+  deleted: Uint8Array,
+  nestingBound: number,
+  documents?: number,
+  roots?: readonly string[],
+];
 
 /** Of a document as `encodeYdoc` has just left it. Null when its bytes have to be read all the same, because something in them waits. */
 export function factsOf(doc: Ydoc): YdocFacts | null {
   if (doc.pendingBytes > 0 || !Number.isSafeInteger(doc.nestingBound)) return null;
-  return [encodeVector(doc.known), encodeDeleted(doc.deleted), doc.nestingBound, doc.documents];
+  return [encodeVector(doc.known), encodeDeleted(doc.deleted), doc.nestingBound, doc.documents, [...doc.roots]];
 }
 
 /** @param bytes from `encodeYdoc`, with the facts of that moment: without them all is read. @throws AppError ROOM_UNREADABLE */
@@ -203,10 +209,11 @@ export function decodeYdoc(bytes: Uint8Array, facts: YdocFacts | null = null): Y
 }
 
 /** Megabytes that are woken to be sent to somebody need not be looked at. */
-function ydocWith(bytes: Uint8Array, [vector, deleted, nestingBound, documents = 0]: YdocFacts): Ydoc {
+function ydocWith(bytes: Uint8Array, [vector, deleted, nestingBound, documents = 0, names = []]: YdocFacts): Ydoc {
+  const roots = new SmallSet(names);
   const known = new SmallMap(decodeVector(vector));
   const crowding = crowdingOf(itemsInBytes(bytes));
-  return { ...emptyYdoc(), base: bytes, known, deleted: decodeDeleted(deleted), nestingBound, documents, crowding };
+  return { ...emptyYdoc(), base: bytes, known, deleted: decodeDeleted(deleted), nestingBound, documents, roots, crowding };
 }
 
 function readYdoc(bytes: Uint8Array): Ydoc {

@@ -16,6 +16,7 @@ import {
 } from '../../../src/room/ydoc/ydoc.ts';
 import { aRoom, id, messages, newcomer, say } from '../../support/a-room.ts';
 import {
+  aClient,
   acceptAll,
   block,
   bytes,
@@ -181,15 +182,14 @@ describe('[YD8] updates that wait', () => {
     expect(() => change(costly)).toThrow(expect.objectContaining({ code: 'YJS_UPDATE_EARLY', close: 4000 }));
   });
 
-  test('structs that wait are counted, whatever their bytes are, and each document within the document for fifteen', () => {
+  test('structs that wait are counted, whatever their bytes are, and each document within the document for sixteen', () => {
     const limits = { ...YDOC_LIMITS, waitingStructsMax: 40 };
     const types = (count: number): Uint8Array[] =>
       Array.from({ length: count }, (_, index) => bytes({ byte: 7 | 0x80 }, 7, index, 1));
     const documents = [bytes(9, 1, 'list', 0, 118, 0), bytes({ byte: 9 | 0x80 }, 8, 5, 0, 118, 0)];
     const doc = emptyYdoc();
     const { writes, watched } = watch(doc);
-    const circle = bytes(2, 1, 5, 0, { byte: 4 | 0x80 }, 6, 0, 'a', 41, 6, 0, { byte: 4 | 0x80 }, 5, 0, 'b', ...types(40), 0);
-    for (const early of [block(7, 1, ...types(41)), block(7, 0, stringAfter(9, 4, 'x'), ...types(40)), circle])
+    for (const early of [block(7, 1, ...types(41)), block(7, 0, stringAfter(9, 4, 'x'), ...types(40))])
       expectEarly(() => acceptUpdate(watched, early, from('flood'), limits));
     expect(writes).toEqual([]);
     acceptUpdate(doc, block(8, 5, ...documents), from('one'), limits); // 32 of 40
@@ -197,6 +197,71 @@ describe('[YD8] updates that wait', () => {
     const again = decodeYdoc(encodeYdoc(doc));
     expectEarly(() => acceptUpdate(again, block(7, 1, ...types(9)), from('flood'), limits));
     for (const each of [doc, again]) acceptUpdate(each, block(7, 1, ...types(8)), from('one'), limits);
+  });
+
+  test('what was set free no longer counts, and what comes again only once', () => {
+    const limits = { ...YDOC_LIMITS, waitingStructsMax: 3 };
+    const doc = emptyYdoc();
+    acceptUpdate(doc, block(9, 5, string('never comes')), from('one'), limits);
+    const [first, ...rest] = typing(7, 'abcdefghij');
+    for (let at = 0; at < rest.length; at += 2) {
+      if (at === 0) acceptUpdate(doc, first!, from('one'), limits);
+      if (rest[at + 1] === undefined) break;
+      acceptUpdate(doc, rest[at + 1]!, from('one'), limits); // waits for the one before
+      acceptUpdate(doc, rest[at]!, from('one'), limits);
+    }
+    for (const more of [1, 2, 3])
+      acceptUpdate(doc, block(8, 5, string('a'), ...Array(more - 1).fill(stringAfter(8, 5, 'b'))).subarray(0), from('two'), {
+        ...limits,
+        waitingStructsMax: 4,
+      });
+    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: expect.stringContaining('abcdefgh') });
+  });
+
+  test('too many whose wait only Yjs finds out are refused, at the price of who tries it again and again', () => {
+    /** They stand behind one that comes with them, and waits. */
+    const behindOne = (structs: number): Uint8Array => {
+      const behind = Array.from({ length: structs }, (_, index) => bytes({ byte: 7 | 0x80 }, 6, index, 1));
+      return bytes(2, 1, 5, 0, stringAfter(8, 4, 'a'), structs + 1, 6, 0, stringAfter(5, 0, 'b'), ...behind, 0);
+    };
+    expect(acceptUpdate(emptyYdoc(), behindOne(100), from('one')).changed).toBe(true);
+    const room = aRoom(newcomer('yan', { kind: 'yjs' }));
+    const update = behindOne(YDOC_LIMITS.waitingStructsMax);
+    const change = () => say(room, { type: 'ydoc.change', from: id('yan'), guid: '', update });
+    for (let time = 0; time < YDOC_LIMITS.costlyAnswersMax; time += 1) change();
+    expect(change).toThrow(expect.objectContaining({ code: 'YJS_UPDATE_EARLY', close: 4000 }));
+  });
+
+  test('a document that two wrote in turns, each behind the other, is complete, and taken', () => {
+    const [one, other] = [aClient(1), aClient(2)];
+    for (let turn = 0; turn < 2_000; turn += 1) {
+      const [writer, reader] = turn % 2 === 0 ? [one, other] : [other, one];
+      writer.ydoc.getText('text').insert(turn, 'x');
+      Y.applyUpdate(reader.ydoc, writer.sent.pop()!, 'remote');
+      if (turn % 3 === 0) {
+        writer.ydoc.getArray('list').insert(0, [turn]);
+        Y.applyUpdate(reader.ydoc, writer.sent.pop()!, 'remote');
+      }
+    }
+    const update = Y.encodeStateAsUpdate(one.ydoc);
+    const strict = { ...YDOC_LIMITS, waitingStructsMax: 1, pendingDeletesBytesMax: 4 };
+    for (const limits of [YDOC_LIMITS, strict]) {
+      const doc = emptyYdoc();
+      acceptUpdate(doc, update, from('one'), limits);
+      expect([doc.pendingBytes, snapshotHash(doc)]).toEqual([0, hashOf(one.ydoc)]);
+    }
+  });
+
+  test('documents within the document that were set free are not held against who set them free', () => {
+    const limits = { ...YDOC_LIMITS, documentsMax: 3, waitingStructsMax: 100 };
+    const document = (client: number, clock: number): Uint8Array =>
+      block(client, clock, bytes({ byte: 9 | 0x80 }, client, clock - 1, 0, 118, 0));
+    const doc = emptyYdoc();
+    for (const client of [11, 12, 13]) acceptAll(doc, [block(client, 0, bytes(9, 1, 'list', 0, 118, 0))]);
+    acceptUpdate(doc, document(7, 1), from('attacker'), limits);
+    expect(acceptUpdate(doc, block(7, 0, string('x')), from('honest'), limits).changed).toBe(true);
+    expect([doc.documents, doc.pendingBytes]).toEqual([3, 0]);
+    expect(readYdocJson(doc, { formatting: 'plain' })).toMatchObject({ text: 'x' });
   });
 
   test('who answers a question with what is refused again is asked once a second, and at once when anything has changed', () => {
@@ -211,7 +276,7 @@ describe('[YD8] updates that wait', () => {
     const change = say(room, { type: 'ydoc.change', from: null, guid: '', update: typing(2, 'x')[0]! }, 2_502);
     expect(messages(change)).toContainEqual(expect.objectContaining({ type: 'ydoc.question' })); // it was put off
     expect(asks(refused, 2_503)).toBe(0);
-    expect(messages(say(room, { type: 'ydoc.change', from: null, guid: '', update: typing(3, 'x')[0]! }, 2_504))).toHaveLength(2);
+    expect(messages(say(room, { type: 'ydoc.change', from: null, guid: '', update: typing(3, 'x')[0]! }, 2_602))).toHaveLength(2);
   });
 
   test('an update of which a part would wait beyond the bound is refused as a whole', () => {
