@@ -90,10 +90,13 @@ export function arrivalOf(known: Vector, { spans }: ScannedUpdate, { clocks }: R
   const arrived = new SmallMap<number, number>();
   const waits = spans.filter((span) => {
     const { client, from, to } = span;
-    const here = Math.max(arrived.get(client) ?? known.get(client) ?? 0, waiting.get(client) ?? 0);
-    if (from > here || lacksFirst(span, (other) => Math.max(clocks.get(other) ?? known.get(other) ?? 0, waiting.get(other) ?? 0)))
+    const here = arrived.get(client) ?? known.get(client) ?? 0;
+    if (
+      from > Math.max(here, waiting.get(client) ?? 0) ||
+      lacksFirst(span, (other) => Math.max(clocks.get(other) ?? known.get(other) ?? 0, waiting.get(other) ?? 0))
+    )
       return true;
-    arrived.set(client, to);
+    arrived.set(client, Math.max(here, to));
     return false;
   });
   return { waits, arrived };

@@ -58,11 +58,13 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Y
     if (isOfWaiting) return withoutWaiting(doc, update, tried, limits);
     throw tooManyDocuments(limits);
   }
+  const frees = before.structs !== null && setsFree(doc, before, tried.reach);
   doc.nestingBound += scanned.nestedTypes;
-  const isSetFree = doc.pendingBytes < before.pendingBytes; // its types were counted when it came, and may have been forgotten
-  if (doc.nestingBound > limits.nestingMax || isSetFree) measureNesting(doc, ydoc, limits.nestingMax);
+  // Types that waited were counted when they came, and may have been forgotten since.
+  if (doc.nestingBound > limits.nestingMax || frees) measureNesting(doc, ydoc, limits.nestingMax);
   if (doc.nestingBound > limits.nestingMax) {
     takeBack(doc, before, null);
+    if (frees) return withoutWaiting(doc, update, tried, limits);
     throw invalidUpdate(`it nests types deeper than ${limits.nestingMax}`);
   }
   if (before.pendingBytes > 0 || doc.pendingBytes > 0) doc.free.clear();
@@ -81,7 +83,7 @@ function tooMuchAhead(doc: Ydoc, update: Uint8Array, { scanned, reach }: Tried, 
   const store = pendingBytes === 0 ? null : materialise(doc).store;
   const waiting = store === null ? NOTHING : waitingTo(store);
   const arrival = arrivalOf(known, scanned, reach, waiting);
-  const more = arrival.waits.filter(({ client, to }) => to > (waiting.get(client) ?? 0));
+  const more = arrival.waits.filter(({ client, from }) => from >= (waiting.get(client) ?? 0)); // else Yjs tells what is new
   if (more.length > 0 && weightOf(more) + (store === null ? 0 : structsWaiting(store)) > limits.waitingStructsMax)
     return tooManyStructs(limits);
   const bytesAhead = RANGE_BYTES_MIN * rangesAhead(doc, scanned, arrival);
@@ -104,6 +106,12 @@ export interface Tried {
 function meterOf({ crowding }: Ydoc, { reach }: Tried, limits: YdocLimits): StepMeter {
   const ownMax = Math.min(limits.updateStepsMax, stepsLeft(crowding, limits));
   return new StepMeter({ own: reach.clocks, ownMax, freedMax: limits.freedStepsMax });
+}
+
+/** Whether more of a client is here now than was, or came with the update. */
+function setsFree({ known }: Ydoc, before: Before, { clocks }: Reach): boolean {
+  for (const [client, clock] of known) if (clock > (clocks.get(client) ?? before.known.get(client) ?? 0)) return true;
+  return false;
 }
 
 /** What waited is too much, and that is not the fault of the update that would end the wait. */

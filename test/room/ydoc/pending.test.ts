@@ -264,6 +264,33 @@ describe('[YD8] updates that wait', () => {
     expect(readYdocJson(doc, { formatting: 'plain' })).toMatchObject({ text: 'x' });
   });
 
+  test('types that were set free too deep are not held against who set them free, whatever else waits by then', () => {
+    /** Types of client 6, each in the one before, the first behind what client 7 writes next. */
+    const tower = (depth: number): Uint8Array => {
+      const inner = Array.from({ length: depth - 1 }, (_, index) => bytes(7, 0, 6, index, 1));
+      return block(6, 0, bytes({ byte: 7 | 0x80 }, 7, 0, 1), ...inner);
+    };
+    for (const besides of [bytes(0), bytes(1, 1, 8, 50, string('waits for long, too'.repeat(20)), 0)]) {
+      const doc = emptyYdoc();
+      acceptUpdate(doc, tower(YDOC_LIMITS.nestingMax + 2), from('attacker'));
+      const freeing = Y.mergeUpdates([block(7, 0, string('x')), besides.length > 1 ? besides : bytes(0, 0)]);
+      expect(acceptUpdate(doc, freeing, from('honest')).changed).toBe(true);
+      expect(doc.nestingBound).toBeLessThanOrEqual(YDOC_LIMITS.nestingMax);
+      expect(readYdocJson(doc, { formatting: 'plain' })).toMatchObject({ text: 'x' });
+    }
+  });
+
+  test('an update with a hole where all is known is taken, however long it is', () => {
+    const strict = { ...YDOC_LIMITS, waitingStructsMax: 1, pendingDeletesBytesMax: 4 };
+    const { ydoc, sent } = aClient(7);
+    for (let at = 0; at < 120; at += 1) ydoc.getArray('list').insert(0, [at]);
+    const doc = emptyYdoc();
+    acceptAll(doc, sent.slice(0, 100));
+    const withHole = Y.mergeUpdates([...sent.slice(0, 50), ...sent.slice(60)]);
+    acceptUpdate(doc, withHole, from('one'), strict);
+    expect([doc.pendingBytes, snapshotHash(doc)]).toEqual([0, hashOf(ydoc)]);
+  });
+
   test('who answers a question with what is refused again is asked once a second, and at once when anything has changed', () => {
     const room = aRoom(newcomer('yan', { kind: 'yjs' }));
     say(room, { type: 'ydoc.change', from: null, guid: '', update: typing(4, 'x')[0]! });
