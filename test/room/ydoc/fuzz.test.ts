@@ -178,7 +178,7 @@ function corpusOf(chance: Chance): Uint8Array[] {
   ];
 }
 
-/** Structs of every kind in the right form, by three clients that refer to each other, and to their own past, at random. */
+/** Structs of every kind in the right form, by three clients that refer to each other, and to their own past, at random; deletions in any order, empty ones too. */
 function nonsense(chance: Chance): Uint8Array {
   const blocks: Uint8Array[] = [];
   for (const client of [1, 2, 3].slice(chance(3))) {
@@ -191,7 +191,10 @@ function nonsense(chance: Chance): Uint8Array {
     }
     blocks.push(bytes(structs.length, client, first, ...structs));
   }
-  const deletes = Array.from({ length: chance(3) }, (_, index) => bytes(1 + index, 1, chance(10), 1 + chance(5)));
+  const deletes = Array.from({ length: chance(3) }, () => {
+    const ranges = Array.from({ length: chance(3) }, () => bytes(chance(10), chance(5)));
+    return bytes(1 + chance(3), ranges.length, ...ranges);
+  });
   return bytes(blocks.length, ...blocks, deletes.length, ...deletes);
 }
 
