@@ -122,7 +122,7 @@ function askForDropped({ sessions }: RoomState, guid: string, doc: Ydoc, ctx: De
   return senders.flatMap((session) => askAnew(session, guid, doc, ctx));
 }
 
-/** Who answers with what is refused again would be asked without end: this long it is not, and when the document has changed meanwhile at least so long. */
+/** Who answers with what is refused again would be asked without end: at most so often for a document that is the same, and for one that has changed meanwhile. */
 const ASKED_AGAIN_MS = 1_000;
 const ASKED_AFTER_CHANGE_MS = 100;
 

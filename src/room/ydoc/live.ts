@@ -12,7 +12,7 @@ import './joined-values.ts';
 import { emptyReplica } from './replica.ts';
 import { emptyTail, type Live, tailUpdate, type Ydoc } from './state.ts';
 import { metered, StepMeter } from './steps.ts';
-import type { Vector } from './vector.ts';
+import { NO_CLOCKS, type Vector } from './vector.ts';
 import { bytesWaiting, encodeJoined, encodeMerged, waitingTo } from './waiting.ts';
 
 const EMPTY_VECTOR = Uint8Array.of(0);
@@ -150,7 +150,6 @@ export function measureNesting(doc: Ydoc, ydoc: Y.Doc, depthMax: number): void {
   doc.measured = { depth: doc.nestingBound, upTo: vectorOf(ydoc) };
 }
 
-const NO_CLOCKS: Vector = new Map();
 const NOT_MEASURED = { depth: 1, upTo: NO_CLOCKS };
 
 /** The depth of the deepest type after these clocks, at least 1: that of a type in a root. Stops counting beyond `depthMax`. */

@@ -113,7 +113,7 @@ export const GAP = 10;
  */
 const STRUCT_BYTES_MIN = 2;
 const BLOCK_BYTES_MIN = 3;
-const RANGE_BYTES_MIN = 2;
+export const RANGE_BYTES_MIN = 2;
 const LIVE_NUMBERS = 4;
 const MARK_NUMBERS = 3;
 /** To pass over so many structs takes some 50 µs; the marks take a hundredth of the bytes they stand for. */

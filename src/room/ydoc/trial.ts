@@ -9,10 +9,10 @@ import { type Added, type Crowding, mayWait, noteFree, stepsLeft } from './crowd
 import { arrivalOf, type Reach, rangesAhead, reachesBeyond, waitsWhole } from './fit.ts';
 import type { YdocLimits } from './limits.ts';
 import { dropWaiting, materialise, measureNesting } from './live.ts';
-import { type ScannedUpdate, weightOf } from './scan.ts';
+import { RANGE_BYTES_MIN, type ScannedUpdate, weightOf } from './scan.ts';
 import { deletesSomething, popTail, pushTail, type Ydoc } from './state.ts';
 import { StepMeter } from './steps.ts';
-import type { Vector } from './vector.ts';
+import { NO_CLOCKS, type Vector } from './vector.ts';
 import { structsWaiting, waitingTo } from './waiting.ts';
 
 /**
@@ -72,8 +72,6 @@ export function tryUpdate(doc: Ydoc, update: Uint8Array, tried: Tried, limits: Y
   return 'changed';
 }
 
-const RANGE_BYTES_MIN = 2;
-
 /**
  * What would wait that may not, as words, as far as that is certain without a try, which takes Yjs as long as all that waits is: too many structs or
  * deletions, and what only waits, and is too long beside all that waits already. What waits already may come again.
@@ -81,7 +79,7 @@ const RANGE_BYTES_MIN = 2;
 function tooMuchAhead(doc: Ydoc, update: Uint8Array, { scanned, reach }: Tried, limits: YdocLimits): string | null {
   const { known, pendingBytes } = doc;
   const store = pendingBytes === 0 ? null : materialise(doc).store;
-  const waiting = store === null ? NOTHING : waitingTo(store);
+  const waiting = store === null ? NO_CLOCKS : waitingTo(store);
   const arrival = arrivalOf(known, scanned, reach, waiting);
   const more = arrival.waits.filter(({ client, from }) => from >= (waiting.get(client) ?? 0)); // else Yjs tells what is new
   if (more.length > 0 && weightOf(more) + (store === null ? 0 : structsWaiting(store)) > limits.waitingStructsMax)
@@ -93,8 +91,6 @@ function tooMuchAhead(doc: Ydoc, update: Uint8Array, { scanned, reach }: Tried, 
   if (bytesAhead === 0) return null;
   return bytesOf(store.pendingDs) + bytesAhead > limits.pendingDeletesBytesMax ? tooManyDeletions(limits) : null;
 }
-
-const NOTHING: Vector = new Map();
 
 /** What is tried, and what is known of it before. */
 export interface Tried {

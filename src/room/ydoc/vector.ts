@@ -4,6 +4,9 @@ import { ByteReader, invalidUpdate } from './byte-reader.ts';
 
 export type Vector = ReadonlyMap<number, number>;
 
+/** Of somebody who has nothing. */
+export const NO_CLOCKS: Vector = new Map();
+
 /** An entry is a client and a clock, a byte each at least. */
 const ENTRY_BYTES_MIN = 2;
 

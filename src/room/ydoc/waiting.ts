@@ -8,11 +8,9 @@ import { joinWithGaps, type Part } from './join.ts';
 import { emptyReplica } from './replica.ts';
 import { scanStored, weightOf } from './scan.ts';
 import { noteDeletes } from './state.ts';
-import { decodeVector, type Vector } from './vector.ts';
+import { decodeVector, NO_CLOCKS, type Vector } from './vector.ts';
 
 type Store = Y.Doc['store'];
-
-const NOTHING: Vector = new Map();
 
 /** By client, the clock behind the last struct that waits, by the bytes that wait. */
 const ends = new WeakMap<Uint8Array, Vector>();
@@ -32,7 +30,7 @@ export function bytesWaiting({ pendingStructs, pendingDs }: Store): number {
 
 /** By client, the clock behind the last struct that waits; read once for the same bytes. */
 export function waitingTo({ pendingStructs }: Store): Vector {
-  if (pendingStructs === null) return NOTHING;
+  if (pendingStructs === null) return NO_CLOCKS;
   const known = ends.get(pendingStructs.update);
   if (known !== undefined) return known;
   const { to } = Y.parseUpdateMetaV2(pendingStructs.update);
