@@ -40,10 +40,15 @@ export function addedBy(scanned: ScannedUpdate, free: ReadonlySet<number>): Adde
   return { items: itemsOf(scanned), risk: riskOf(scanned, free) };
 }
 
-export function itemsOf({ spans, deletes }: ScannedUpdate): number {
+export function itemsOf(scanned: ScannedUpdate): number {
+  return ITEMS_OF_STRUCT * structsOf(scanned) + ITEMS_OF_RANGE * (scanned.deletes.length / RANGE_NUMBERS);
+}
+
+/** As many items as these bytes hold when they are read by themselves. */
+export function structsOf({ spans }: Pick<ScannedUpdate, 'spans'>): number {
   let structs = 0;
   for (const span of spans) structs += span.structs;
-  return ITEMS_OF_STRUCT * structs + ITEMS_OF_RANGE * (deletes.length / RANGE_NUMBERS);
+  return structs;
 }
 
 /** The same of bytes that nobody has scanned. */

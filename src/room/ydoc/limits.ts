@@ -26,6 +26,8 @@ export const YDOC_LIMITS = {
   pendingDeletesBytesMax: 4 * 1024,
   /** Documents within a document, that are not deleted: each is a `Y.Doc`, 2.4 KB and 20 µs for 7 bytes. */
   documentsMax: 10_000,
+  /** Items of a document: 260 bytes of heap each, 630 where each is a type, and 4 to 9 µs whenever it is read. A text of 50 MiB that people typed has 3 million. */
+  itemsMax: 4_000_000,
   /** Roots of a document: whenever Yjs writes one it looks for its name among all of them. */
   rootsMax: 5_000,
   /** Highest clock of a client; beyond it arithmetic on 32 bits in other ports of Yjs breaks. */

@@ -11,7 +11,7 @@ import type { SessionId } from '../../base/ids.ts';
 import { sha256Base64 } from '../../base/sha256.ts';
 import { SmallMap, SmallSet } from '../../base/small.ts';
 import { invalidUpdate } from './byte-reader.ts';
-import { type Added, addedBy, crowdingOf, isUncrowded, itemsInBytes, itemsOf, noteFree } from './crowding.ts';
+import { type Added, addedBy, crowdingOf, isUncrowded, itemsInBytes, itemsOf, noteFree, structsOf } from './crowding.ts';
 import { type Deleted, decodeDeleted, encodeDeleted } from './deleted.ts';
 import { checkDeletedAdvance, checkLead, isHere, isReady, reachOf } from './fit.ts';
 import { joinUpdates, joinWithGaps, type Part } from './join.ts';
@@ -78,6 +78,7 @@ export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: 
   if (isHere(doc, scanned)) return UNCHANGED;
   if (scanned.documents > limits.documentsMax) throw tooManyDocuments(limits);
   checkRoots(doc, scanned, limits);
+  checkItems(doc, scanned, limits);
   // A plain update changes this very map, any other leaves it behind: what was known before is told from it while that is
   // still so.
   const { known } = doc;
@@ -188,19 +189,27 @@ export function encodeYdoc(doc: Ydoc): Uint8Array {
   return doc.base;
 }
 
-/** What a reader of the bytes would find out, kept beside them: vector, delete set, the bounds of its nesting and of the documents in it, its roots. */
+/** What a reader of the bytes would find out, kept beside them: vector, delete set, the bounds of its nesting and of the documents in it, its roots, and of its items. */
 export type YdocFacts = readonly [
   vector: Uint8Array,
   deleted: Uint8Array,
   nestingBound: number,
   documents?: number,
   roots?: readonly string[],
+  items?: number,
 ];
 
 /** Of a document as `encodeYdoc` has just left it. Null when its bytes have to be read all the same, because something in them waits. */
 export function factsOf(doc: Ydoc): YdocFacts | null {
   if (doc.pendingBytes > 0 || !Number.isSafeInteger(doc.nestingBound)) return null;
-  return [encodeVector(doc.known), encodeDeleted(doc.deleted), doc.nestingBound, doc.documents, [...doc.roots]];
+  return [
+    encodeVector(doc.known),
+    encodeDeleted(doc.deleted),
+    doc.nestingBound,
+    doc.documents,
+    [...doc.roots],
+    doc.crowding.items,
+  ];
 }
 
 /** @param bytes from `encodeYdoc`, with the facts of that moment: without them all is read. @throws AppError ROOM_UNREADABLE */
@@ -209,10 +218,11 @@ export function decodeYdoc(bytes: Uint8Array, facts: YdocFacts | null = null): Y
 }
 
 /** Megabytes that are woken to be sent to somebody need not be looked at. */
-function ydocWith(bytes: Uint8Array, [vector, deleted, nestingBound, documents = 0, names = []]: YdocFacts): Ydoc {
+function ydocWith(bytes: Uint8Array, facts: YdocFacts): Ydoc {
+  const [vector, deleted, nestingBound, documents = 0, names = [], items = itemsInBytes(bytes)] = facts;
   const roots = new SmallSet(names);
   const known = new SmallMap(decodeVector(vector));
-  const crowding = crowdingOf(itemsInBytes(bytes));
+  const crowding = crowdingOf(items);
   return { ...emptyYdoc(), base: bytes, known, deleted: decodeDeleted(deleted), nestingBound, documents, roots, crowding };
 }
 
@@ -221,7 +231,7 @@ function readYdoc(bytes: Uint8Array): Ydoc {
   const scanned = scanStored(bytes);
   doc.base = bytes;
   doc.baseScan = scanned;
-  doc.crowding.items = itemsInBytes(bytes);
+  doc.crowding.items = scanned === null ? itemsInBytes(bytes) : structsOf(scanned);
   note(doc, scanned);
   const reach = scanned === null ? null : reachOf(doc.known, scanned);
   // Unless something in them waits, Yjs wrote these bytes of what it had integrated: what they hold themselves counts as known.
@@ -260,6 +270,15 @@ function checkRoots(doc: Ydoc, { roots }: ScannedUpdate, { rootsMax }: YdocLimit
   let after = doc.roots.size;
   for (const root of roots) if (!doc.roots.has(root)) after += 1;
   if (after > Math.max(rootsMax, doc.roots.size)) throw invalidUpdate(`a document has at most ${rootsMax} roots`);
+}
+
+/** Those of the document are counted anew when there may be too many. @throws AppError YJS_UPDATE_INVALID */
+function checkItems(doc: Ydoc, scanned: ScannedUpdate, { itemsMax }: YdocLimits): void {
+  if (doc.crowding.items + itemsOf(scanned) <= itemsMax) return;
+  const spans = scanned.spans.filter(({ client, to }) => to > (doc.known.get(client) ?? 0));
+  if (spans.length === 0) return;
+  materialise(doc);
+  if (doc.crowding.items + structsOf({ spans }) > itemsMax) throw invalidUpdate(`a document has at most ${itemsMax} items`);
 }
 
 interface Plain {

@@ -456,3 +456,35 @@ describe('[YD25] roots', () => {
     expectRefused(emptyYdoc(), root(1, ...names), /at most 5000 roots/);
   });
 });
+
+describe('[YD26] items', () => {
+  const limits = { ...YDOC_LIMITS, itemsMax: 20 };
+  /** One behind the other: lists are not joined unless they are deleted. */
+  const lists = (client: number, count: number): Uint8Array =>
+    block(client, 0, ...Array.from({ length: count }, (_, index) => listBehind(client, index)));
+  const listBehind = (client: number, clock: number): Uint8Array =>
+    clock === 0 ? bytes(7, 1, 'list', 0) : bytes({ byte: 7 | 0x80 }, client, clock - 1, 0);
+
+  test('are taken up to the bound, however the document was stored, and counted as Yjs keeps them', () => {
+    const doc = emptyYdoc();
+    acceptUpdate(doc, lists(1, 15), from('one'), limits);
+    const text = new Y.Doc();
+    text.clientID = 2;
+    text.on('update', (update) => acceptUpdate(doc, update, from('other'), limits));
+    for (let count = 0; count < 100; count += 1) text.getText('text').insert(count, 'a'); // one item in the end
+    const stored = [decodeYdoc(encodeYdoc(doc)), decodeYdoc(encodeYdoc(doc), factsOf(doc))];
+    for (const each of [doc, ...stored]) {
+      expect(() => acceptUpdate(each, lists(3, 5), from('third'), limits)).toThrow(/at most 20 items/);
+      acceptUpdate(each, lists(3, 4), from('third'), limits);
+    }
+  });
+
+  test('of a document that is full can be sent again, and deleted', () => {
+    const doc = emptyYdoc();
+    acceptUpdate(doc, lists(1, 20), from('one'), limits);
+    expect(acceptUpdate(doc, lists(1, 20), from('other'), limits).changed).toBe(false);
+    acceptUpdate(doc, bytes(0, 1, 1, 1, 0, 20), from('one'), limits);
+    acceptUpdate(doc, lists(2, 19), from('other'), limits); // what was deleted is one by now
+    expect(docOf(encodeYdoc(doc)).getArray('list').length).toBe(19);
+  });
+});
