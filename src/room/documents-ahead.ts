@@ -1,12 +1,14 @@
 /**
- * Makes a large document that is about to be read, before the command that asks for it is decided: a slice at a time, those of all rooms together in half of
- * the worker's time at most. Whoever types in another room passes in between.
+ * Makes what a command needs of a large document before it is decided: the text of Storage that it reads, the `Y.Doc` of a Yjs document. A slice at a time, those
+ * of all rooms together in half of the worker's time at most: whoever types in another room passes in between.
  */
 import { Background, half } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Command, RoomState } from './shapes.ts';
 import { keptPieces, LINES, nameOf, type TextForm, TextWriter } from './storage/texts.ts';
+import { isLongToRead, Reading } from './ydoc/reading.ts';
+import type { Ydoc } from './ydoc/state.ts';
 
 /** With fewer nodes it is made at once: less than half a millisecond. */
 const NODES_MIN = 1_000;
@@ -31,6 +33,7 @@ export class DocumentsAhead {
   readonly #slices: Background;
   #waiting = 0;
   /** By the name of its form, one for all who ask meanwhile. */
+  readonly #readings = new WeakMap<Ydoc, Promise<void>>();
   readonly #making = new WeakMap<RoomState, Map<string, Promise<void>>>();
 
   constructor(clock: Clock) {
@@ -64,6 +67,27 @@ export class DocumentsAhead {
       state = await this.#makeUnlessChanged(room, form);
   }
 
+  /** Resolves when the Yjs document can be read at once, or only at once; null: it can be already. Rejects with AppError WORKER_OVERLOADED when too many wait. */
+  read(doc: Ydoc): Promise<void> | null {
+    if (!isLongToRead(doc)) return null;
+    const before = this.#readings.get(doc);
+    if (before !== undefined) return before;
+    const done = this.#read(new Reading(doc)).finally(() => this.#readings.delete(doc));
+    this.#readings.set(doc, done);
+    return done;
+  }
+
+  /** The same of several. */
+  readAll(docs: Iterable<Ydoc>): Promise<void> | null {
+    const readings = Array.from(docs, (doc) => this.read(doc)).filter((reading) => reading !== null);
+    return readings.length === 0 ? null : Promise.all(readings).then(() => undefined);
+  }
+
+  async #read(reading: Reading): Promise<void> {
+    let more = await this.inTurn(() => this.#slice(() => !reading.read()));
+    while (!more) more = await this.inTurn(() => this.#slice(() => !reading.read()));
+  }
+
   async #makeUnlessChanged(room: RoomState, form: TextForm): Promise<Progress> {
     const { storage } = room;
     const { edits } = storage;
@@ -71,17 +95,18 @@ export class DocumentsAhead {
     const step = (): Progress => {
       if (room.storage !== storage || storage.edits !== edits) return 'changed';
       writer ??= new TextWriter(storage, form);
-      if (!this.#slice(writer)) return 'more';
+      const slice = writer;
+      if (!this.#slice(() => slice.write(NODES_BETWEEN_LOOKS))) return 'more';
       writer.keep(); // in this turn: it may have changed by the next
       return 'done';
     };
-    let state = await this.#inTurn(step);
-    while (state === 'more') state = await this.#inTurn(step);
+    let state = await this.inTurn(step);
+    while (state === 'more') state = await this.inTurn(step);
     return state;
   }
 
-  /** @throws AppError WORKER_OVERLOADED when too many wait */
-  async #inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
+  /** What `work` returns or throws, which is done when nobody waits for less. @throws AppError WORKER_OVERLOADED when too many wait */
+  async inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
     if (this.#waiting >= WAITING_MAX) throw new AppError('WORKER_OVERLOADED');
     this.#waiting += 1;
     return new Promise((resolve, reject) =>
@@ -96,11 +121,11 @@ export class DocumentsAhead {
     );
   }
 
-  /** Returns whether all is written. */
-  #slice(writer: TextWriter): boolean {
+  /** Returns what the last step returned: whether all is done. */
+  #slice(step: () => boolean): boolean {
     const startedMs = this.#clock.monotonicMs();
     let isDone: boolean;
-    do isDone = writer.write(NODES_BETWEEN_LOOKS);
+    do isDone = step();
     while (!isDone && this.#clock.monotonicMs() - startedMs < SLICE_MS);
     return isDone;
   }

@@ -11,6 +11,7 @@ import type { Actor } from '../kernel/actor/actor.ts';
 import type { Recall } from '../kernel/cluster/ownership.ts';
 import type { AppendOutcome, JournalEntry } from '../kernel/persistence/journal.ts';
 import { hasLargeAnswer, isChange, isEphemeral, isParting, keepsAwake, unheard } from './command-kinds.ts';
+import { DocumentLine } from './document-line.ts';
 import { formReadBy } from './documents-ahead.ts';
 import { Fanout, type Sending, weightOf } from './fanout.ts';
 import { type Answer, Gate, type Gated, heldBy } from './gate.ts';
@@ -18,7 +19,7 @@ import { HistoryKeeper } from './history-keeper.ts';
 import { encodeRecord, type JournalRecord } from './journal-record.ts';
 import { Partings } from './partings.ts';
 import { Pending } from './pending.ts';
-import { GATED_BYTES_MAX, type RoomGround, SETTLE_AFTER_MS } from './policy.ts';
+import { GATED_BYTES_MAX, type RoomGround } from './policy.ts';
 import { heedsTime } from './presence.ts';
 import { decide } from './room.ts';
 import type { RoomActorDeps } from './room-actor-deps.ts';
@@ -52,7 +53,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
   readonly #history: HistoryKeeper;
   readonly #upkeep: Upkeep;
   readonly #watch: RoomWatch;
-  #isSettling = false;
+  readonly #line: DocumentLine;
 
   constructor(deps: RoomActorDeps, { room, ground, onLost }: { room: RoomState; ground: RoomGround; onLost: () => void }) {
     this.#deps = deps;
@@ -68,6 +69,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
     this.#partings = new Partings(deps, { shell: this, fanout: this.#fanout });
     this.#keeper = new SnapshotKeeper(deps, this);
     this.#history = new HistoryKeeper(deps, this);
+    this.#line = new DocumentLine(deps, this);
     this.#upkeep = new Upkeep(deps, this, [this.#keeper, this.#history]);
   }
 
@@ -85,18 +87,10 @@ export class RoomActor implements Actor<Command>, RoomShell {
   }
 
   act(command: Command): Promise<unknown> {
-    const ahead = this.#ahead(command);
-    return ahead === null ? this.#answer(command) : ahead.then(() => this.#answer(command));
+    return this.#line.act(command) ?? this.answer(command);
   }
 
-  /** What is made before the decision; null when that can be at once. @throws AppError the refusal, which must not cost the work */
-  #ahead(command: Command): Promise<void> | null {
-    if (formReadBy(command) === null) return null;
-    this.#mustTake(command);
-    return this.#deps.documents.make(this.room, command);
-  }
-
-  #answer(command: Command): Promise<unknown> {
+  answer(command: Command): Promise<unknown> {
     const effects = this.#decide(command);
     return new Promise((resolve, reject) => {
       this.#perform(effects, { resolve, reject: (error) => reject(unheard(command, error)) });
@@ -107,15 +101,19 @@ export class RoomActor implements Actor<Command>, RoomShell {
   /** A refused message costs the session that sent it something (`partings.ts`), and nobody else anything. */
   tell(command: Command): void {
     try {
-      const effects = this.#decide(command);
-      this.#perform(effects, null);
-      if (isParting(command) && effects.length > 0) this.#pending.append(); // who leaves takes along the copy that could bring it back
+      if (!this.#line.takes(command)) this.take(command);
     } catch (error) {
       this.#partings.refuse(command, error);
     }
   }
 
-  refuse(command: Command, error: AppError): boolean {
+  take(command: Command): void {
+    const effects = this.#decide(command);
+    this.#perform(effects, null);
+    if (isParting(command) && effects.length > 0) this.#pending.append(); // who leaves takes along the copy that could bring it back
+  }
+
+  refuse(command: Command, error: unknown): boolean {
     return this.#partings.refuse(command, error);
   }
 
@@ -227,7 +225,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
   }
 
   /** @throws AppError when the room cannot take it at the moment, whatever it says */
-  #mustTake(command: Command): void {
+  mustTake(command: Command): void {
     if (!this.#deps.mayAnswer()) this.suspend(); // after a freeze, the timer that says so may come late
     const isTooLate = this.#isStopping && formReadBy(command) !== null; // it waited for its document
     if (this.#isLost || isTooLate) throw new AppError('ROOM_MOVED');
@@ -238,7 +236,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
 
   /** @throws AppError the refusal. After anything else that a change throws, memory and journal may differ: then memory goes. */
   #decide(command: Command): Effect[] {
-    this.#mustTake(command);
+    this.mustTake(command);
     const { clock, policy } = this.#deps;
     const { version } = this.room;
     if (keepsAwake(command)) this.#lastBusyMs = clock.monotonicMs();
@@ -263,7 +261,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
     }
     this.#pending.appendInTime();
     if (this.#isLost) answer?.reject(new AppError('ROOM_MOVED')); // unless it has been answered
-    if (this.room.unsettled.size > 0) this.#settleLater();
+    if (this.room.unsettled.size > 0) this.#line.settleLater();
   }
 
   #tell(effects: readonly Effect[], answer: Answer | null): void {
@@ -382,15 +380,6 @@ export class RoomActor implements Actor<Command>, RoomShell {
   #break(error: unknown): void {
     this.#deps.log.error({ err: error, roomId: this.room.id }, 'room broken');
     this.#lose('broken');
-  }
-
-  #settleLater(): void {
-    if (this.#isSettling) return;
-    this.#isSettling = true;
-    this.#deps.clock.after(SETTLE_AFTER_MS, () => {
-      this.#isSettling = false;
-      if (!this.#isLost) this.tell({ type: 'ydoc.settle' });
-    });
   }
 
   /** Resolves when all that is decided is in the journal, or with false when the room was lost before. */

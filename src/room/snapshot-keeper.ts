@@ -8,16 +8,19 @@
 import { type Clock, doneWithin } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
 import type { SnapshotSave, Snapshots } from '../kernel/persistence/snapshots.ts';
+import type { DocumentsAhead } from './documents-ahead.ts';
 import type { RoomPolicy } from './policy.ts';
 import type { RoomShell } from './room-shell.ts';
 import { encodeSnapshot } from './snapshot.ts';
 import type { Keeper } from './upkeep.ts';
+import { isUnfolded } from './ydoc/state.ts';
 
 export interface SnapshotKeeperDeps {
   readonly snapshots: Snapshots;
   readonly clock: Clock;
   readonly log: Log;
   readonly policy: RoomPolicy;
+  readonly documents: DocumentsAhead;
 }
 
 type Shell = Pick<RoomShell, 'room' | 'ground' | 'place' | 'whenDurable'>;
@@ -102,21 +105,46 @@ export class SnapshotKeeper implements Keeper {
 
   /** The one at the end, when all is durable; without it the next owner replays the journal, so one that takes long is not waited for. Never rejects. */
   async saveLast({ mayWait }: { readonly mayWait: boolean }): Promise<void> {
-    const { version } = this.#shell.room;
-    if (version <= this.#savedVersion && !this.#isDoubted) return;
-    const bytes = this.#encoded();
-    if (bytes === null) return;
-    const saved = this.#save({ bytes, version, mayWait }).catch((error: unknown) => this.#failed(error));
-    await doneWithin(this.#deps.clock, LAST_MS_MAX, saved);
+    const { clock } = this.#deps;
+    const { room } = this.#shell;
+    if (room.version <= this.#savedVersion && !this.#isDoubted) return;
+    try {
+      const ahead = this.#ahead();
+      if (ahead !== null)
+        await doneWithin(
+          clock,
+          LAST_MS_MAX,
+          ahead.catch(() => undefined),
+        );
+      const { version } = room;
+      const saved = this.#save({ bytes: encodeSnapshot(room), version, mayWait }).catch((error: unknown) => this.#failed(error));
+      await doneWithin(clock, LAST_MS_MAX, saved);
+    } catch (error) {
+      this.#failed(error);
+    }
   }
 
-  /** The state of this moment, saved once it is durable; a room has one snapshot under way at most. */
+  /** The state of this moment, or of the one in which large documents have been read, saved once it is durable; a room has one snapshot under way at most. */
   #take(): void {
     if (!this.#maySave(this.#deps.clock.monotonicMs())) return;
-    const bytes = this.#encoded();
-    if (bytes === null) return;
-    const { version } = this.#shell.room;
     this.#isSaving = true;
+    try {
+      const ahead = this.#ahead();
+      if (ahead === null) this.#takeNow();
+      else void ahead.then(() => this.#takeNow()).catch((error: unknown) => this.#notTaken(error));
+    } catch (error) {
+      this.#notTaken(error);
+    }
+  }
+
+  #notTaken(error: unknown): void {
+    this.#isSaving = false;
+    this.#failed(error);
+  }
+
+  #takeNow(): void {
+    const bytes = encodeSnapshot(this.#shell.room);
+    const { version } = this.#shell.room;
     const done = (): void => {
       this.#isSaving = false;
     };
@@ -143,13 +171,10 @@ export class SnapshotKeeper implements Keeper {
     this.#savedBytes = bytes.length;
   }
 
-  #encoded(): Uint8Array | null {
-    try {
-      return encodeSnapshot(this.#shell.room);
-    } catch (error) {
-      this.#failed(error);
-      return null;
-    }
+  /** Reads the Yjs documents of which the bytes at hand are not all, if that takes long. */
+  #ahead(): Promise<void> | null {
+    const { ydocs } = this.#shell.room;
+    return ydocs.size === 0 ? null : this.#deps.documents.readAll([...ydocs.values()].filter(isUnfolded));
   }
 
   #failed(error: unknown): void {

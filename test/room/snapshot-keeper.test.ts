@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { silentLog } from '../../src/base/observe.ts';
+import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import { SnapshotKeeper } from '../../src/room/snapshot-keeper.ts';
 import { aRoom } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -19,7 +20,7 @@ test('[SN17] a room whose snapshots are large is saved after more changes, more 
     const saved: number[] = [];
     const keeper = new SnapshotKeeper(
       {
-        ...{ clock, log: silentLog },
+        ...{ clock, log: silentLog, documents: new DocumentsAhead(clock) },
         snapshots: {
           load: async () => null,
           async save({ version }) {
@@ -69,6 +70,7 @@ async function attempts(seconds: number, isAway: (second: number) => boolean, cl
     {
       clock,
       log: silentLog,
+      documents: new DocumentsAhead(clock),
       snapshots: {
         load: async () => null,
         save: async () => {
@@ -150,7 +152,7 @@ test('[SN20] a save that was overtaken by a claim of its own owner has saved not
   };
   const keeper = new SnapshotKeeper(
     {
-      ...{ clock, log: silentLog },
+      ...{ clock, log: silentLog, documents: new DocumentsAhead(clock) },
       snapshots: {
         load: async () => null,
         save: ({ epoch }) => new Promise((done) => saved.push({ epoch, done })),
@@ -186,7 +188,7 @@ function aKeeper(clock = manualClock()) {
   const saved: { readonly version: number; done(): void }[] = [];
   const keeper = new SnapshotKeeper(
     {
-      ...{ clock, log: silentLog },
+      ...{ clock, log: silentLog, documents: new DocumentsAhead(clock) },
       snapshots: {
         load: async () => null,
         save: ({ version }) => new Promise((resolve) => saved.push({ version, done: () => resolve('saved') })),

@@ -7,7 +7,7 @@
  * may be bounds the steps. Each at risk counts twice, for it may lie in the way of the one that continues what it stands behind.
  */
 import type { YdocLimits } from './limits.ts';
-import type { ScannedUpdate } from './scan.ts';
+import { RANGE_NUMBERS, type ScannedUpdate } from './scan.ts';
 import type { Vector } from './vector.ts';
 
 export interface Crowding {
@@ -32,7 +32,6 @@ export type Added = Pick<Crowding, 'items' | 'risk'>;
 /** The struct itself, and as many pieces as its neighbours may be split into for it. */
 const ITEMS_OF_STRUCT = 3;
 const ITEMS_OF_RANGE = 2;
-const RANGE_NUMBERS = 3;
 /** Of an item whose bytes nobody has counted: what it is, whose it is, and what it holds. */
 const ITEM_BYTES_MIN = 4;
 

@@ -173,6 +173,11 @@ interface Refused {
   readonly doc: Ydoc;
 }
 
+/** Those of which somebody is to be told the hash. */
+export function docsToSettle(room: RoomState): Ydoc[] {
+  return [...room.unsettled].flatMap((guid) => (hasSdkFollower(room, guid) ? (room.ydocs.get(guid) ?? []) : []));
+}
+
 /** Tells SDK clients the new hashes, some time after the changes and after their commit: this is their "saved". */
 export function decideYdocSettle(room: RoomState): Effect[] {
   const effects: Effect[] = [];

@@ -7,7 +7,8 @@
 import * as encoding from 'lib0/encoding';
 import { restFrom } from './cut.ts';
 import { type Deleted, writeDeleted } from './deleted.ts';
-import { GAP, type ScannedUpdate, type Span, structPlace } from './scan.ts';
+import { GAP, type ScannedUpdate, type Span } from './scan.ts';
+import { structPlace } from './struct-walk.ts';
 import type { Vector } from './vector.ts';
 
 export interface Part {

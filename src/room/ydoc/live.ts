@@ -6,7 +6,6 @@
  */
 import * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
-import { SmallSet } from '../../base/small.ts';
 import './joined-values.ts';
 
 import { emptyReplica } from './replica.ts';
@@ -29,17 +28,29 @@ export function materialise(doc: Ydoc, meter: StepMeter = new StepMeter()): Y.Do
   // Whatever happens, a Y.Doc in which Yjs threw is not used again.
   doc.live = null;
   const ydoc = bringUpToDate(doc, live, meter) ?? rebuild(doc);
-  doc.live = { ydoc, drained: tail.ends.length };
+  if (live === null) beginLive(doc, ydoc, 0);
+  noteDrained(doc, ydoc, meter.steps);
+  return ydoc;
+}
+
+/** This is its `Y.Doc` from now on: all of the base is in it, which took so many steps, and of the tail nothing for certain. */
+export function beginLive(doc: Ydoc, ydoc: Y.Doc, steps: number): void {
+  doc.live = { ydoc, drained: 0 };
+  for (const root of ydoc.share.keys()) doc.roots.add(root);
+  doc.crowding.steps = steps;
+}
+
+/** All of the document is in its `Y.Doc` now, for which the last of the tail took so many steps: what is known of it is what that says. */
+export function noteDrained(doc: Ydoc, ydoc: Y.Doc, steps: number): void {
+  const { crowding } = doc;
+  doc.live = { ydoc, drained: doc.tail.ends.length };
   doc.known = vectorOf(ydoc);
   doc.pendingBytes = bytesWaiting(ydoc.store);
   doc.documents = ydoc.subdocs.size;
-  if (live === null) doc.roots = new SmallSet(ydoc.share.keys());
-  const { crowding } = doc;
   crowding.items = itemsOf(ydoc);
   crowding.risk = 0;
-  crowding.steps = meter.steps + (live === null ? 0 : crowding.steps);
+  crowding.steps += steps;
   if (doc.pendingBytes === 0) crowding.waiting = 0;
-  return ydoc;
 }
 
 /** Null when Yjs throws: `rebuild` finds out at what. */

@@ -33,14 +33,6 @@ export interface Span {
   marks: number[] | null;
 }
 
-/** Where a struct begins. */
-export interface StructPlace {
-  readonly clock: number;
-  readonly bytesFrom: number;
-  /** In its span. */
-  readonly structsBefore: number;
-}
-
 export interface ScannedUpdate {
   /** In the order of the bytes: clients in any order, clocks of one client ascending. */
   readonly spans: readonly Span[];
@@ -64,7 +56,8 @@ export interface ScannedUpdate {
   readonly roots: ReadonlySet<string>;
 }
 
-interface Scan {
+/** How far a scan has come. */
+export interface Scan {
   readonly reader: ByteReader;
   readonly limits: YdocLimits;
   /** Null until there is one; likewise `needs`: most updates are one struct behind the one before. */
@@ -87,7 +80,7 @@ interface Scan {
 }
 
 /** What was accepted once is read again whatever the limits are now. */
-const STORED: YdocLimits = {
+export const STORED: YdocLimits = {
   ...YDOC_LIMITS,
   updateBytesMax: Number.POSITIVE_INFINITY,
   nestingMax: Number.POSITIVE_INFINITY,
@@ -114,8 +107,10 @@ export const GAP = 10;
 const STRUCT_BYTES_MIN = 2;
 const BLOCK_BYTES_MIN = 3;
 export const RANGE_BYTES_MIN = 2;
+/** Of a deleted range: client, first clock, clock after the last. */
+export const RANGE_NUMBERS = 3;
 const LIVE_NUMBERS = 4;
-const MARK_NUMBERS = 3;
+export const MARK_NUMBERS = 3;
 /** To pass over so many structs takes some 50 µs; the marks take a hundredth of the bytes they stand for. */
 const STRUCTS_PER_MARK = 256;
 /** A document takes 20 µs to make, any other struct about one: it counts as sixteen. */
@@ -166,7 +161,7 @@ export function scanStored(update: Uint8Array): ScannedUpdate | null {
   }
 }
 
-function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
+export function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
   return {
     reader,
     limits,
@@ -235,35 +230,6 @@ export function weightOf(spans: readonly Span[]): number {
   return weight;
 }
 
-/** Where the struct begins that holds `clock`, which lies in the span, of the update that was scanned. */
-export function structPlace(update: Uint8Array, span: Span, clock: number): StructPlace {
-  let { clock: to, bytesFrom, structsBefore: structs } = lastMark(span, clock);
-  const reader = new ByteReader(update);
-  reader.at = bytesFrom;
-  const scan = scanOf(reader, STORED);
-  for (;;) {
-    bytesFrom = reader.at;
-    const length = scanStruct(scan, { ...span, to, live: [] }, reader.byte());
-    if (to + length > clock) return { clock: to, bytesFrom, structsBefore: structs };
-    to += length;
-    structs += 1;
-  }
-}
-
-/** The last mark that is not behind `clock`, or the begin of the span. */
-function lastMark({ marks, from, bytesFrom }: Span, clock: number): StructPlace {
-  let low = 0;
-  let high = (marks?.length ?? 0) / MARK_NUMBERS;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (marks![MARK_NUMBERS * middle]! <= clock) low = middle + 1;
-    else high = middle;
-  }
-  if (low === 0) return { clock: from, bytesFrom, structsBefore: 0 };
-  const at = MARK_NUMBERS * (low - 1);
-  return { clock: marks![at]!, bytesFrom: marks![at + 1]!, structsBefore: marks![at + 2]! };
-}
-
 function openSpan(scan: Scan, client: number, from: number, bytesFrom: number): Span {
   const span: Span = {
     client,
@@ -283,7 +249,7 @@ function openSpan(scan: Scan, client: number, from: number, bytesFrom: number): 
 }
 
 /** One struct after its first byte, standing at `span.to`. Returns its length in clocks. */
-function scanStruct(scan: Scan, span: Span, info: number): number {
+export function scanStruct(scan: Scan, span: Span, info: number): number {
   const { reader, limits } = scan;
   if (info === COLLECTED) {
     const length = reader.varUint();

@@ -89,6 +89,11 @@ export function tailBytes(tail: Tail): number {
   return tail.ends.at(-1) ?? 0;
 }
 
+/** Whether its base is not all of it. */
+export function isUnfolded({ tail }: Ydoc): boolean {
+  return tail.ends.length > 0;
+}
+
 export function pushTail(tail: Tail, update: Uint8Array): void {
   const from = tailBytes(tail);
   const to = from + update.length;
@@ -111,7 +116,12 @@ export function tailUpdate(tail: Tail, index: number): Uint8Array {
   return tail.bytes.subarray(index === 0 ? 0 : tail.ends[index - 1]!, tail.ends[index]!);
 }
 
-/** Null for one that only Yjs can read. */
+/** Null for one that only Yjs can read, likewise of the tail. */
+export function scanBase(doc: Ydoc): ScannedUpdate | null {
+  if (doc.baseScan === undefined) doc.baseScan = scanStored(doc.base);
+  return doc.baseScan;
+}
+
 export function tailScan(tail: Tail, index: number): ScannedUpdate | null {
   const known = tail.scans?.get(index);
   if (known !== undefined) return known;

@@ -69,7 +69,7 @@ Y.Item.prototype.integrate = function integrateMetered(this: Y.Item, transaction
 
 /** Whether it goes between two neighbours, as nearly all do. */
 function isInPlace({ left, right, parent }: Y.Item, offset: number): boolean {
-  if (parent === null) return true; // it is collected
+  if (!parent) return true; // it is collected: Yjs says null when its parent is, and nothing when that is only deleted
   return offset === 0 && left !== null && left.right === right;
 }
 

@@ -1,28 +1,20 @@
-/**
- * The Yjs document of a room: what may enter it, and what others are told of it. Synchronous, no I/O, no clock.
- *
- * A live update costs one scan and one append of its raw bytes. Everything that needs the document itself goes through `live.ts`.
- * Who may write, who is told and what waits for the journal is decided in `decide.ts`.
- */
-import * as Y from 'yjs';
 import { concat } from '../../base/binary.ts';
 import { AppError } from '../../base/errors.ts';
-import type { SessionId } from '../../base/ids.ts';
-import { sha256Base64 } from '../../base/sha256.ts';
 import { SmallMap, SmallSet } from '../../base/small.ts';
 import { invalidUpdate } from './byte-reader.ts';
 import { type Added, addedBy, crowdingOf, isUncrowded, itemsInBytes, itemsOf, noteFree, structsOf } from './crowding.ts';
 import { type Deleted, decodeDeleted, encodeDeleted } from './deleted.ts';
-import { checkDeletedAdvance, checkLead, isHere, isReady, reachOf } from './fit.ts';
-import { joinUpdates, joinWithGaps, type Part } from './join.ts';
+import { checkDeletedAdvance, checkLead, isHere, isReady, type Reach, reachOf } from './fit.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
-import { compactYdoc, encodeAfter, materialise } from './live.ts';
-import { type ScannedUpdate, scanStored, scanUpdate } from './scan.ts';
-import { advance, answersOf, emptyTail, noteDeletes, pushTail, tailBytes, tailScan, tailUpdate, type Ydoc } from './state.ts';
-import { tooManyDocuments, tryUpdate } from './trial.ts';
-import { decodeVector, encodeVector, type Vector } from './vector.ts';
+import { compactYdoc, materialise } from './live.ts';
+import { type Pieces, piecesOf } from './pieces.ts';
+import { RANGE_NUMBERS, type ScannedUpdate, scanStored, scanUpdate } from './scan.ts';
+import { advance, emptyTail, noteDeletes, pushTail, tailBytes, type Ydoc } from './state.ts';
+import { type Tried, tooManyDocuments, tryUpdate } from './trial.ts';
+import { decodeVector, encodeVector } from './vector.ts';
 import { checkWriters, recordWriters, type Sender } from './writers.ts';
 
+export { isAtHand, isReadToHash, missingFor, missingForSession, snapshotHash, stateVector } from './answers.ts';
 export { compactYdoc } from './live.ts';
 export type { Ydoc } from './state.ts';
 export type { Sender } from './writers.ts';
@@ -38,7 +30,7 @@ const UNCHANGED: Accepted = { changed: false, journal: null };
 
 /** No structs, no deletions. */
 const EMPTY_UPDATE = Uint8Array.of(0, 0);
-const EMPTY_VECTOR = Uint8Array.of(0);
+const _EMPTY_VECTOR = Uint8Array.of(0);
 
 export function emptyYdoc(): Ydoc {
   return {
@@ -68,6 +60,73 @@ export function emptyYdoc(): Ydoc {
 export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: YdocLimits = YDOC_LIMITS): Accepted {
   const scanned = scanUpdate(sent, limits);
   const update = deletesInOrder(sent, scanned);
+  const reach = checkFit(doc, update, { scanned, from, limits });
+  if (isHere(doc, scanned)) return UNCHANGED;
+  checkSize(doc, scanned, limits);
+  // A plain update changes this very map, any other leaves it behind: what was known before is told from it while that is
+  // still so.
+  const { known } = doc;
+  const tried = { scanned, reach, added: addedBy(scanned, doc.free) };
+  const plain = isPlain(doc, tried, limits);
+  if (!plain && tryUpdate(doc, update, tried, limits) === 'unchanged') return UNCHANGED;
+  if (from.session !== null) recordWriters(doc.writers, scanned.spans, known, from.session, limits);
+  if (plain) append(doc, update, { scanned, added: tried.added, limits });
+  noteDeletes(doc.deleted, scanned);
+  for (const root of scanned.roots) doc.roots.add(root);
+  doc.answers = null;
+  return { changed: true, journal: update };
+}
+
+/** Whether to take the update, or to refuse it, takes no `Y.Doc`. */
+export function isTakenUnread(doc: Ydoc, sent: Uint8Array, limits: YdocLimits = YDOC_LIMITS): boolean {
+  const scanned = scanStored(sent);
+  if (scanned === null || isHere(doc, scanned)) return true;
+  return isPlain(doc, { scanned, reach: reachOf(doc.known, scanned), added: addedBy(scanned, doc.free) }, limits);
+}
+
+/** Fewer structs and deleted ranges are taken at once, in some 3 ms; in fewer bytes there are not many more. */
+const AT_ONCE_ITEMS = 1_000;
+const AT_ONCE_BYTES = 16 * 1024;
+
+/** Whether to take it takes long, whatever the document is. */
+export function isLongUpdate(update: Uint8Array): boolean {
+  const scanned = update.length > AT_ONCE_BYTES ? scanStored(update) : null;
+  return scanned !== null && isLong(scanned);
+}
+
+function isLong(scanned: ScannedUpdate): boolean {
+  return structsOf(scanned) + scanned.deletes.length / RANGE_NUMBERS > AT_ONCE_ITEMS;
+}
+
+/**
+ * A long update in pieces, to be taken one after the other; null when it is to be taken as it is. What it may not hold as a whole is refused now.
+ * @param room of which the document may be replaced meanwhile
+ * @throws AppError as `acceptUpdate`
+ */
+export function longUpdatePieces(
+  room: { readonly ydocs: ReadonlyMap<string, Ydoc> },
+  { guid, update, from }: { readonly guid: string; readonly update: Uint8Array; readonly from: Sender },
+  limits: YdocLimits = YDOC_LIMITS,
+): Pieces | null {
+  if (!isLongUpdate(update)) return null;
+  const docOf = (): Ydoc => room.ydocs.get(guid) ?? emptyYdoc();
+  const doc = docOf();
+  const scanned = scanUpdate(update, limits);
+  checkFit(doc, update, { scanned, from, limits });
+  if (isHere(doc, scanned)) return null;
+  checkSize(doc, scanned, limits);
+  if (doc.pendingBytes > 0) return null;
+  return piecesOf(update, scanned, (client) => docOf().known.get(client) ?? 0);
+}
+
+interface Fit {
+  readonly scanned: ScannedUpdate;
+  readonly from: Sender;
+  readonly limits: YdocLimits;
+}
+
+/** @throws AppError YJS_UPDATE_INVALID, PAYLOAD_TOO_LARGE, YJS_CLIENT_ID_IN_USE */
+function checkFit(doc: Ydoc, update: Uint8Array, { scanned, from, limits }: Fit): Reach {
   if (ydocBytes(doc) + update.length > limits.documentBytesMax) {
     throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The Yjs document with this update', bytesMax: limits.documentBytesMax });
   }
@@ -75,26 +134,22 @@ export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: 
   checkLead(doc.known, scanned, reach, limits);
   if (from.session !== null) checkDeletedAdvance(doc.known, scanned, limits);
   checkWriters(doc.writers, scanned.spans, doc.known, from, limits);
-  if (isHere(doc, scanned)) return UNCHANGED;
+  return reach;
+}
+
+/** @throws AppError YJS_UPDATE_INVALID */
+function checkSize(doc: Ydoc, scanned: ScannedUpdate, limits: YdocLimits): void {
   if (scanned.documents > limits.documentsMax) throw tooManyDocuments(limits);
   checkRoots(doc, scanned, limits);
   checkItems(doc, scanned, limits);
-  // A plain update changes this very map, any other leaves it behind: what was known before is told from it while that is
-  // still so.
-  const { known } = doc;
+}
+
+/** Whether Yjs is certain to take all of it at once, without taking long, so that it need only be kept. */
+function isPlain(doc: Ydoc, { scanned, reach, added }: Tried, limits: YdocLimits): boolean {
   const isShallow = doc.nestingBound + scanned.nestedTypes <= limits.nestingMax;
-  const added = addedBy(scanned, doc.free);
-  const isLight = isShallow && isUncrowded(doc.crowding, added, limits);
   const isRoomy = scanned.documents === 0 || doc.documents + scanned.documents <= limits.documentsMax;
-  const isPlain = isLight && isRoomy && doc.pendingBytes === 0 && isReady(known, scanned, reach);
-  if (!isPlain && tryUpdate(doc, update, { scanned, reach, added }, limits) === 'unchanged') return UNCHANGED;
-  if (from.session !== null) recordWriters(doc.writers, scanned.spans, known, from.session, limits);
-  if (isPlain) append(doc, update, { scanned, added, limits });
-  if (isPlain) doc.documents += scanned.documents;
-  noteDeletes(doc.deleted, scanned);
-  for (const root of scanned.roots) doc.roots.add(root);
-  doc.answers = null;
-  return { changed: true, journal: update };
+  if (!isShallow || !isRoomy || doc.pendingBytes > 0) return false;
+  return isUncrowded(doc.crowding, added, limits) && isReady(doc.known, scanned, reach);
 }
 
 /**
@@ -110,77 +165,6 @@ export function replayUpdate(doc: Ydoc, update: Uint8Array): void {
   const isPlain = scanned !== null && doc.pendingBytes === 0 && isReady(doc.known, scanned, reachOf(doc.known, scanned));
   if (isPlain) advance(doc.known, scanned);
   else materialise(doc);
-}
-
-/** V1 state vector of all that is here; what waits for other updates is left out. */
-export function stateVector(doc: Ydoc): Uint8Array {
-  const answers = answersOf(doc);
-  answers.vector ??= encodeVector(doc.known);
-  return answers.vector;
-}
-
-/**
- * Everything that `vector` lacks, as one V1 update: structs, all deletions, and what waits here for updates that have not come.
- * @throws AppError YJS_UPDATE_INVALID for bytes that are no state vector.
- */
-export function missingFor(doc: Ydoc, vector: Uint8Array): Uint8Array {
-  const clocks = decodeVector(vector);
-  return sharedFor(doc, clocks) ?? joinAfter(doc, clocks) ?? encodeAfter(doc, vector);
-}
-
-/**
- * The same for a session that asks by itself. One that goes on asking for parts with nothing changed gets the whole document, which all
- * share: it holds what is missing, too, and takes no computing.
- * @throws AppError as `missingFor`
- */
-export function missingForSession(
-  doc: Ydoc,
-  vector: Uint8Array,
-  session: SessionId,
-  limits: YdocLimits = YDOC_LIMITS,
-): Uint8Array {
-  const clocks = decodeVector(vector);
-  const shared = sharedFor(doc, clocks);
-  if (shared !== null) return shared;
-  const { partly } = answersOf(doc);
-  const times = partly.get(session) ?? 0;
-  if (times >= limits.partlyAnswersMax) return missingFor(doc, EMPTY_VECTOR);
-  partly.set(session, times + 1);
-  return joinAfter(doc, clocks) ?? encodeAfter(doc, vector);
-}
-
-/** Whether the answer was computed for somebody already, and nothing changed since. */
-export function isAtHand(doc: Ydoc, clocks: Vector): boolean {
-  if (doc.answers === null) return false;
-  if (clocks.size === 0) return doc.answers.whole !== null;
-  return doc.answers.deletions !== null && isCovered(doc.known, clocks);
-}
-
-/** The answer to those who have nothing, or all structs; null for others. */
-function sharedFor(doc: Ydoc, clocks: Vector): Uint8Array | null {
-  if (doc.tail.ends.length > YDOC_LIMITS.joinedTailMax) compactYdoc(doc);
-  const answers = answersOf(doc);
-  if (clocks.size === 0) {
-    answers.whole ??= doc.tail.ends.length === 0 ? doc.base : (joinAfter(doc, clocks) ?? encodeAfter(doc, EMPTY_VECTOR));
-    return answers.whole;
-  }
-  if (doc.pendingBytes > 0 || !isCovered(doc.known, clocks)) return null;
-  answers.deletions ??= joinUpdates([], clocks, doc.deleted);
-  return answers.deletions;
-}
-
-/** Base64 of the SHA-256 of the document's Yjs snapshot, by which SDK clients tell that they are in step (protocol 9.1). */
-export function snapshotHash(doc: Ydoc): string {
-  const answers = answersOf(doc);
-  answers.hash ??= computeHash(doc);
-  return answers.hash;
-}
-
-function computeHash(doc: Ydoc): string {
-  const settled = doc.live === null && doc.tail.ends.length === 0 && doc.pendingBytes === 0 ? scanBase(doc) : null;
-  // A base is written by Yjs with its canonical delete set: that and the state vector are the snapshot.
-  if (settled !== null) return sha256Base64(concat([doc.base.subarray(settled.deletesAt), stateVector(doc)]));
-  return sha256Base64(Y.encodeSnapshot(Y.snapshot(materialise(doc))));
 }
 
 /** The whole document as one V1 update, compacted, with what still waits; `decodeYdoc` reads it back. */
@@ -289,6 +273,7 @@ interface Plain {
 
 function append(doc: Ydoc, update: Uint8Array, { scanned, added, limits }: Plain): void {
   pushTail(doc.tail, update);
+  doc.documents += scanned.documents;
   advance(doc.known, scanned);
   doc.nestingBound += scanned.nestedTypes;
   doc.crowding.items += added.items;
@@ -303,27 +288,4 @@ function note(doc: Ydoc, scanned: ScannedUpdate | null): void {
   if (scanned === null) return;
   doc.documents += scanned.documents;
   for (const root of scanned.roots) doc.roots.add(root);
-}
-
-function scanBase(doc: Ydoc): ScannedUpdate | null {
-  if (doc.baseScan === undefined) doc.baseScan = scanStored(doc.base);
-  return doc.baseScan;
-}
-
-/** What lies after `vector`, joined from the bytes at hand; null when that takes a `Y.Doc`. */
-function joinAfter(doc: Ydoc, vector: Vector): Uint8Array | null {
-  const base = scanBase(doc);
-  if (base === null) return null;
-  const parts: Part[] = [{ bytes: doc.base, scanned: base }];
-  for (let index = 0; index < doc.tail.ends.length; index += 1) {
-    const scanned = tailScan(doc.tail, index);
-    if (scanned === null) return null;
-    parts.push({ bytes: tailUpdate(doc.tail, index), scanned });
-  }
-  return doc.pendingBytes > 0 ? joinWithGaps(parts, vector, doc.deleted) : joinUpdates(parts, vector, doc.deleted);
-}
-
-function isCovered(known: Vector, vector: Vector): boolean {
-  for (const [client, clock] of known) if ((vector.get(client) ?? 0) < clock) return false;
-  return true;
 }

@@ -418,3 +418,19 @@ describe('[CB52] whoever sends it', () => {
     expect(() => say(roomWithChain(), send(null))).toThrow(expect.objectContaining(refusal));
   });
 });
+
+test('[YD29] an edit in a text that was deleted meanwhile is gone with it, and makes no new reading of the document', () => {
+  const doc = emptyYdoc();
+  const [ann, bob] = [new Y.Doc(), new Y.Doc()];
+  ann.getMap('map').set('text', new Y.Text());
+  acceptUpdate(doc, Y.encodeStateAsUpdate(ann), from('ann'));
+  Y.applyUpdate(bob, Y.encodeStateAsUpdate(ann));
+  const vector = Y.encodeStateVector(bob);
+  (bob.getMap('map').get('text') as Y.Text).insert(0, 'late');
+  ann.getMap('map').delete('text');
+  acceptUpdate(doc, Y.encodeStateAsUpdate(ann), from('ann'));
+  const ydoc = materialise(doc);
+  acceptUpdate(doc, Y.encodeStateAsUpdate(bob, vector), from('bob'));
+  expect(materialise(doc)).toBe(ydoc);
+  expect(Buffer.from(encodeYdoc(doc)).toString('latin1')).not.toContain('late');
+});

@@ -1,0 +1,215 @@
+/**
+ * Commands that take long because of a room's documents: they read a large one of Storage, need a Yjs document that has not been read since it was stored, or
+ * bring an update of thousands of structs. They wait here until the document is made and the update taken, both piece by piece, and everybody else is heard
+ * meanwhile, in this room as elsewhere. What one session says about Yjs documents stays in order.
+ */
+import { BoundedQueue } from '../base/bounded.ts';
+import { type Clock, pause } from '../base/clock.ts';
+import { AppError } from '../base/errors.ts';
+import type { SessionId } from '../base/ids.ts';
+import { allows } from '../protocol/permissions.ts';
+import { isParting } from './command-kinds.ts';
+import { type DocumentsAhead, formReadBy } from './documents-ahead.ts';
+import { SETTLE_AFTER_MS } from './policy.ts';
+import type { Command, RoomState } from './shapes.ts';
+import { docsToSettle } from './ydoc/decide.ts';
+import { isLongToRead } from './ydoc/reading.ts';
+import { isUnfolded, type Ydoc } from './ydoc/state.ts';
+import { isLongUpdate, isReadToHash, isTakenUnread, longUpdatePieces } from './ydoc/ydoc.ts';
+
+type Change = Extract<Command, { type: 'ydoc.change' }>;
+
+interface Shell {
+  readonly room: RoomState;
+  /** Whether so much waits for the journal that changes are refused. */
+  readonly isFull: boolean;
+  /** @throws AppError when the room cannot take it at the moment, whatever it says */
+  mustTake(command: Command): void;
+  /** Decides at once. @throws AppError the refusal */
+  answer(command: Command): Promise<unknown>;
+  /** The same for what nobody waits for. */
+  take(command: Command): void;
+  refuse(command: Command, error: unknown): void;
+  tell(command: Command): void;
+}
+
+interface DocumentLineDeps {
+  readonly clock: Clock;
+  readonly documents: DocumentsAhead;
+}
+
+const WAITING = { itemsMax: 1_000, bytesMax: 20 * 1024 * 1024 } as const;
+/** Pieces are decided faster than they are written. */
+const LOOK_AGAIN_MS = 10;
+const FULL_MS_MAX = 5_000;
+
+/** Commands that wait, and whose: most rooms never have any. */
+interface Line {
+  readonly commands: BoundedQueue<Command>;
+  /** Sessions of which something waits or is under way, and how much. */
+  readonly speakers: Map<SessionId, number>;
+}
+
+export class DocumentLine {
+  readonly #deps: DocumentLineDeps;
+  readonly #shell: Shell;
+  /** Null while nothing waits or is under way. */
+  #line: Line | null = null;
+  #isSettling = false;
+
+  constructor(deps: DocumentLineDeps, shell: Shell) {
+    this.#deps = deps;
+    this.#shell = shell;
+  }
+
+  /** The answer to a command that takes long; null when it can be decided at once. @throws AppError the refusal, which must not cost the work */
+  act(command: Command): Promise<unknown> | null {
+    const isOfYdocs = takesLong(this.#shell.room, command);
+    if (!isOfYdocs && formReadBy(command) === null) return null;
+    this.#shell.mustTake(command);
+    if (isOfYdocs) return this.#decide(command, (piece) => this.#shell.answer(piece));
+    const made = this.#deps.documents.make(this.#shell.room, command);
+    return made === null ? null : made.then(() => this.#shell.answer(command));
+  }
+
+  /** Whether it has taken the command, to be decided in its turn. @throws AppError ROOM_OVERLOADED when too much waits */
+  takes(command: Command): boolean {
+    if (!this.#isBehind(command) && !takesLong(this.#shell.room, command)) return false;
+    const line = this.#line ?? { commands: new BoundedQueue(WAITING), speakers: new Map() };
+    if (!line.commands.push(command, bytesOf(command))) throw new AppError('ROOM_OVERLOADED');
+    count(line, command, 1);
+    if (this.#line === null) void this.#work(line);
+    return true;
+  }
+
+  /** Has SDK clients told what is saved, some time after a change. */
+  settleLater(): void {
+    if (this.#isSettling) return;
+    this.#isSettling = true;
+    const { clock, documents } = this.#deps;
+    clock.after(SETTLE_AFTER_MS, () => {
+      const ahead = documents.readAll(docsToSettle(this.#shell.room));
+      if (ahead === null) this.#settle();
+      else void ahead.catch(() => undefined).then(() => this.#settle());
+    });
+  }
+
+  #settle(): void {
+    this.#isSettling = false;
+    this.#shell.tell({ type: 'ydoc.settle' });
+  }
+
+  /** Whoever leaves does so after all that was said. */
+  #isBehind(command: Command): boolean {
+    if (this.#line === null) return false;
+    return isParting(command) || (isOfYdoc(command) && command.from !== null && this.#line.speakers.has(command.from));
+  }
+
+  async #work(line: Line): Promise<void> {
+    this.#line = line;
+    for (let next = line.commands.shift(); next !== undefined; next = line.commands.shift()) {
+      const command = next;
+      await this.#decide(command, (piece) => this.#shell.take(piece)).catch((error: unknown) =>
+        this.#shell.refuse(command, error),
+      );
+      count(line, command, -1);
+    }
+    this.#line = null;
+  }
+
+  /** What is answered to the last piece; to the command itself where it has none. */
+  async #decide(command: Command, decide: (piece: Command) => unknown): Promise<unknown> {
+    await this.#deps.documents.readAll(docsReadBy(this.#shell.room, command));
+    return command.type === 'ydoc.change' ? this.#decideChange(command, decide) : decide(command);
+  }
+
+  async #decideChange(command: Change, decide: (piece: Command) => unknown): Promise<unknown> {
+    const { room } = this.#shell;
+    const from = { session: command.from, live: room.sessions };
+    const pieces = mayChange(room, command) ? longUpdatePieces(room, { ...command, from }) : null;
+    let update = pieces?.next() ?? null;
+    if (pieces === null || update === null) return decide(command);
+    for (let next = pieces.next(); next !== null; next = pieces.next()) {
+      const piece = { type: command.type, guid: command.guid, from: command.from, update }; // it is the last that answers the request
+      await this.#inTurn(() => void Promise.resolve(decide(piece)).catch(() => undefined)); // the last hears what it hears
+      update = next;
+    }
+    const last = { ...command, update };
+    return (await this.#inTurn(() => ({ answer: decide(last) }))).answer; // which comes when all of it is written
+  }
+
+  async #inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
+    await this.#roomForMore();
+    return this.#deps.documents.inTurn(work);
+  }
+
+  async #roomForMore(): Promise<void> {
+    const { clock } = this.#deps;
+    const endMs = clock.monotonicMs() + FULL_MS_MAX;
+    while (this.#shell.isFull && clock.monotonicMs() < endMs) await pause(clock, LOOK_AGAIN_MS);
+  }
+}
+
+/** Whether documents have to be read first, or an update is to be taken in pieces. */
+function takesLong(room: RoomState, command: Command): boolean {
+  switch (command.type) {
+    case 'ydoc.change':
+      return mayChange(room, command) && (isLongUpdate(command.update) || isTried(room.ydocs.get(command.guid), command.update));
+    case 'ydoc.fetch':
+    case 'ydoc.read':
+    case 'ydoc.json':
+    case 'history.keep':
+      return docsReadBy(room, command).some(isLongToRead);
+    default:
+      return false;
+  }
+}
+
+function isTried(doc: Ydoc | undefined, update: Uint8Array): boolean {
+  return doc !== undefined && isLongToRead(doc) && !isTakenUnread(doc, update);
+}
+
+/** Those that have to be read for it. */
+function docsReadBy(room: RoomState, command: Command): Ydoc[] {
+  switch (command.type) {
+    case 'ydoc.change':
+      return existing(room, command.guid);
+    case 'ydoc.fetch':
+      // A y-websocket frame has no room for a hash.
+      return room.sessions.get(command.from)?.kind === 'sdk' ? existing(room, command.guid).filter(isReadToHash) : [];
+    case 'ydoc.read':
+      return existing(room, command.guid).filter(isUnfolded);
+    case 'history.keep':
+      return [...room.ydocs.values()].filter(isUnfolded);
+    case 'ydoc.json':
+      return existing(room, '');
+    default:
+      return [];
+  }
+}
+
+function existing(room: RoomState, guid: string): Ydoc[] {
+  const doc = room.ydocs.get(guid);
+  return doc === undefined ? [] : [doc];
+}
+
+function mayChange(room: RoomState, { from }: Change): boolean {
+  if (from === null) return true;
+  const session = room.sessions.get(from);
+  return session !== undefined && allows(session.permissions, 'storage', 'write');
+}
+
+function count({ speakers }: Line, command: Command, by: 1 | -1): void {
+  if (!isOfYdoc(command) || command.from === null) return;
+  const all = (speakers.get(command.from) ?? 0) + by;
+  if (all === 0) speakers.delete(command.from);
+  else speakers.set(command.from, all);
+}
+
+function isOfYdoc(command: Command): command is Extract<Command, { type: 'ydoc.change' | 'ydoc.fetch' }> {
+  return command.type === 'ydoc.change' || command.type === 'ydoc.fetch';
+}
+
+function bytesOf(command: Command): number {
+  return command.type === 'ydoc.change' ? command.update.length : 0;
+}

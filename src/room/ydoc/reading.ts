@@ -1,0 +1,113 @@
+/**
+ * Reads a document into a `Y.Doc` a piece at a time, so that whoever types elsewhere passes in between: a megabyte takes Yjs some 150 ms. What it has not read
+ * when somebody needs the `Y.Doc` at once is read then (`live.ts`).
+ */
+import * as Y from 'yjs';
+import { beginLive, materialise, noteDrained } from './live.ts';
+import { type Pieces, piecesOf } from './pieces.ts';
+import { emptyReplica } from './replica.ts';
+import { type Live, scanBase, tailBytes, tailScan, tailUpdate, type Ydoc } from './state.ts';
+import { metered, StepMeter } from './steps.ts';
+
+/** Less, or fewer items, are read at once, in some 3 ms. */
+const AT_ONCE_BYTES = 16 * 1024;
+const AT_ONCE_ITEMS = 1_000;
+
+/** Of updates that came since it was stored, so many at a time, unless they are longer than what is typed. */
+const TOGETHER_MAX = 50;
+const SHORT_BYTES = 128;
+
+/** Whether to read what is not in its `Y.Doc` takes so long that it should be read ahead. */
+export function isLongToRead(doc: Ydoc): boolean {
+  return doc.crowding.items > AT_ONCE_ITEMS && unreadBytes(doc) > AT_ONCE_BYTES;
+}
+
+function unreadBytes({ base, tail, live }: Ydoc): number {
+  if (live === null) return base.length + tailBytes(tail);
+  return tailBytes(tail) - (live.drained === 0 ? 0 : tail.ends[live.drained - 1]!);
+}
+
+const NOTHING_READ = (): number => 0;
+
+interface TailPieces {
+  readonly index: number;
+  readonly pieces: Pieces | null;
+}
+
+export class Reading {
+  readonly #doc: Ydoc;
+  readonly #base: Uint8Array;
+  readonly #ydoc = emptyReplica({ gc: true });
+  readonly #meter = new StepMeter();
+  #ofBase: Pieces | null | undefined;
+  #ofTail: TailPieces = { index: -1, pieces: null };
+
+  constructor(doc: Ydoc) {
+    this.#doc = doc;
+    this.#base = doc.base;
+  }
+
+  /** Reads a piece. Returns whether to go on: what cannot be read by pieces is left to whoever needs it. */
+  read(): boolean {
+    const doc = this.#doc;
+    try {
+      if (!isLongToRead(doc)) {
+        materialise(doc);
+        return false;
+      }
+      return doc.live === null ? this.#readBase() : this.#readTail(doc.live);
+    } catch {
+      doc.live = null; // a Y.Doc in which Yjs threw is not used again
+      return false;
+    }
+  }
+
+  #readBase(): boolean {
+    const doc = this.#doc;
+    if (doc.base !== this.#base) return false;
+    if (this.#ofBase === undefined) {
+      const scanned = scanBase(doc);
+      this.#ofBase = scanned === null ? null : piecesOf(doc.base, scanned, NOTHING_READ);
+    }
+    if (this.#ofBase === null) return false;
+    const piece = this.#ofBase.next();
+    if (piece !== null) {
+      metered(this.#meter, () => Y.applyUpdate(this.#ydoc, piece));
+      return true;
+    }
+    beginLive(doc, this.#ydoc, this.#meter.steps);
+    if (doc.tail.ends.length === 0) noteDrained(doc, this.#ydoc, 0);
+    return true;
+  }
+
+  #readTail(live: Live): boolean {
+    const piece = this.#pieceOfTail(live);
+    const meter = new StepMeter();
+    if (piece === null) metered(meter, () => live.ydoc.transact(() => this.#applySome(live)));
+    else metered(meter, () => Y.applyUpdate(live.ydoc, piece));
+    this.#doc.crowding.steps += meter.steps;
+    return true;
+  }
+
+  /** The next, whatever it is, and with it those that are short: one transaction for each would take longer than they do. */
+  #applySome(live: Live): void {
+    const { tail } = this.#doc;
+    const end = Math.min(tail.ends.length, live.drained + TOGETHER_MAX);
+    do {
+      Y.applyUpdate(live.ydoc, tailUpdate(tail, live.drained));
+      live.drained += 1;
+    } while (live.drained < end && tailUpdate(tail, live.drained).length <= SHORT_BYTES);
+  }
+
+  /** Of the update that is next, if that is long; null when what is left of it comes at once. */
+  #pieceOfTail({ ydoc, drained: index }: Live): Uint8Array | null {
+    const { tail } = this.#doc;
+    if (this.#ofTail.index !== index) {
+      const update = tailUpdate(tail, index);
+      const scanned = update.length > AT_ONCE_BYTES ? tailScan(tail, index) : null;
+      const pieces = scanned === null ? null : piecesOf(update, scanned, (client) => Y.getState(ydoc.store, client));
+      this.#ofTail = { index, pieces };
+    }
+    return this.#ofTail.pieces?.next() ?? null;
+  }
+}

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import * as Y from 'yjs';
+import { readYdocJson } from '../../../src/room/ydoc/json.ts';
+import { piecesOf } from '../../../src/room/ydoc/pieces.ts';
+import { isLongToRead, Reading } from '../../../src/room/ydoc/reading.ts';
+import { scanStored } from '../../../src/room/ydoc/scan.ts';
+import {
+  acceptUpdate,
+  decodeYdoc,
+  emptyYdoc,
+  encodeYdoc,
+  factsOf,
+  replayUpdate,
+  snapshotHash,
+  type Ydoc,
+} from '../../../src/room/ydoc/ydoc.ts';
+import { aClient, type Chance, chanceOf, edit, from, hashOf } from './builders.ts';
+
+const FACTOR = Number(process.env.FUZZ_FACTOR ?? 1);
+const FIRST_SEED = Number(process.env.FUZZ_SEED ?? 1);
+const seeds = Array.from({ length: 3 * FACTOR }, (_, index) => FIRST_SEED + index);
+const CLIENTS = [11, 5, 2 ** 32 - 7, 900];
+
+const jsonOf = (ydoc: Y.Doc): unknown => readYdocJson(decodeYdoc(Y.encodeStateAsUpdate(ydoc)), { formatting: 'delta' });
+
+/** What people who hear of each other from time to time leave behind. */
+function written(chance: Chance, edits: number): { ydoc: Y.Doc; updates: Uint8Array[] } {
+  const clients = CLIENTS.map(aClient);
+  const updates: Uint8Array[] = [];
+  const share = (): void => {
+    for (const { sent } of clients) {
+      for (const update of sent.splice(0)) {
+        updates.push(update);
+        for (const { ydoc } of clients) Y.applyUpdate(ydoc, update, 'remote');
+      }
+    }
+  };
+  for (let step = 0; step < edits; step += 1) {
+    edit(clients[chance(clients.length)]!.ydoc, chance);
+    if (chance(5) === 0) share();
+  }
+  share();
+  return { ydoc: clients[0]!.ydoc, updates };
+}
+
+describe('[YD27] an update in pieces', () => {
+  test.each(seeds)('with seed %i: each is integrated with those before it, and all of them are the whole', (seed) => {
+    const { ydoc } = written(chanceOf(seed), 2_000);
+    const whole = Y.encodeStateAsUpdate(ydoc);
+    const copy = new Y.Doc();
+    const pieces = piecesOf(whole, scanStored(whole)!, () => 0)!;
+    let count = 0;
+    for (let piece = pieces.next(); piece !== null; piece = pieces.next(), count += 1) {
+      Y.applyUpdate(copy, piece);
+      expect([copy.store.pendingStructs, copy.store.pendingDs]).toEqual([null, null]);
+    }
+    expect(count).toBeGreaterThan(2);
+    expect(hashOf(copy)).toBe(hashOf(ydoc));
+    expect(jsonOf(copy)).toEqual(jsonOf(ydoc));
+  });
+});
+
+describe('[YD28] a document that is read a piece at a time', () => {
+  function readAll(doc: Ydoc, between: () => void = () => undefined): number {
+    const reading = new Reading(doc);
+    let pieces = 1;
+    for (; reading.read(); pieces += 1) between();
+    return pieces;
+  }
+
+  const accept = (doc: Ydoc, update: Uint8Array): unknown => acceptUpdate(doc, update, from('one'));
+
+  test.each([
+    ['replayed', replayUpdate, 3],
+    ['accepted', accept, 1], // for which it may be read at once
+  ] as const)('is what Yjs reads at once, also when something is %s meanwhile', (_, take, piecesMin) => {
+    for (const seed of seeds) {
+      const chance = chanceOf(100_000 + seed);
+      const { updates } = written(chance, 2_000);
+      const reference = new Y.Doc();
+      for (const update of updates) Y.applyUpdate(reference, update);
+      const stored = emptyYdoc();
+      const later = updates.splice(-200);
+      const tail = updates.splice(-100);
+      for (const update of updates) acceptUpdate(stored, update, from('one'));
+      const doc = decodeYdoc(encodeYdoc(stored), factsOf(stored));
+      for (const update of tail) replayUpdate(doc, update);
+      expect(isLongToRead(doc)).toBe(true);
+      const count = readAll(doc, () => {
+        if (later.length > 0) take(doc, later.shift()!);
+      });
+      expect(count).toBeGreaterThan(piecesMin);
+      expect(isLongToRead(doc)).toBe(false);
+      for (const update of later) acceptUpdate(doc, update, from('one'));
+      expect(snapshotHash(doc)).toBe(hashOf(reference));
+      const again = decodeYdoc(encodeYdoc(doc));
+      expect([snapshotHash(again), again.known.size]).toEqual([hashOf(reference), doc.known.size]);
+    }
+  });
+});
