@@ -236,10 +236,10 @@ export async function findRoomForEntry(db: Sql, roomId: RoomId): Promise<RoomAtE
   return room === null ? null : atEntry(room);
 }
 
-/** The id that the room of this number has now; null when it is gone. */
-export async function findRoomId(db: Sql, roomPk: number): Promise<RoomId | null> {
-  const [room] = await db.query(sql<{ id: RoomId }>`select id from rooms where pk = ${roomPk}`);
-  return room?.id ?? null;
+/** The ids that the rooms of these numbers have now, without those that are gone. */
+export async function findRoomIds(db: Sql, roomPks: readonly number[]): Promise<Map<number, RoomId>> {
+  const rooms = await db.query(sql<{ pk: number; id: RoomId }>`select pk, id from rooms where pk = any(${roomPks}::bigint[])`);
+  return new Map(rooms.map(({ pk, id }) => [pk, id]));
 }
 
 /** Where the worker is that owns the room under a valid lease; null when nobody does. */

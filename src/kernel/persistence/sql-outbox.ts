@@ -2,7 +2,7 @@
  * The outbox in Postgres: a row per event, relayed some at a time, those of one type in one transaction.
  *
  * What a consumer writes through its `sql` commits with the event's removal, so it happens once, whatever crashes and however many workers
- * relay. What it does elsewhere may happen again. When a consumer fails, the events that went with that one are relayed again one by one; the one
+ * relay. What it does elsewhere may happen again, or never where it does it after the commit. When a consumer fails, the events that went with that one are relayed again one by one; the one
  * at fault waits longer and longer but is never dropped, and others pass it.
  */
 import { type Clock, pause } from '../../base/clock.ts';
@@ -123,14 +123,15 @@ export class SqlOutbox implements Outbox {
     return relayed;
   }
 
-  #relayTogether(ids: readonly number[], consumer: OutboxConsumer): Promise<number> {
-    return this.#deps.db.transaction(async (tx) => {
+  async #relayTogether(ids: readonly number[], consumer: OutboxConsumer): Promise<number> {
+    const { count, afterCommit } = await this.#deps.db.transaction(async (tx) => {
       const events = await tx.query(takeQuery(ids));
-      if (events.length === 0) return 0;
-      await consumer(events, tx);
-      await tx.query(removeQuery(events.map(({ id }) => id)));
-      return events.length;
+      const afterCommit = events.length === 0 ? undefined : await consumer(events, tx);
+      if (events.length > 0) await tx.query(removeQuery(events.map(({ id }) => id)));
+      return { count: events.length, afterCommit };
     });
+    afterCommit?.();
+    return count;
   }
 
   async #postpone(id: number): Promise<boolean> {
