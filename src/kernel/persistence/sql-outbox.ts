@@ -6,6 +6,7 @@
  * at fault waits longer and longer but is never dropped, and others pass it.
  */
 import { type Clock, pause } from '../../base/clock.ts';
+import type { JsonObject } from '../../base/json.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Outbox, OutboxConsumer, OutboxEvent } from './outbox.ts';
 import { named, type Query, type Sql, sql } from './sql.ts';
@@ -67,6 +68,11 @@ export class SqlOutbox implements Outbox {
     const rows = JSON.stringify(events.map(({ type, payload }) => ({ type, payload })));
     await db.query(addQuery(rows));
     if (this.#pass !== null) this.#nudges++; // a consumer may have written them, which nobody tells
+  }
+
+  /** Nobody need do these any more. @throws AppError DATABASE_UNAVAILABLE */
+  async remove(ids: readonly number[]): Promise<void> {
+    await this.#deps.db.query(removeQuery(ids));
   }
 
   nudge(): void {
@@ -148,6 +154,17 @@ export class SqlOutbox implements Outbox {
 /** Part of a statement that writes an event for each row of `source`, which has its type and its payload. Whoever runs it nudges. */
 export function insertEvents(source: Query): Query {
   return sql`insert into outbox (type, payload) ${source}`;
+}
+
+/**
+ * The same for events that their writer acts on by itself once they are committed, and then removes: they come due for others only if that takes longer
+ * than `afterMs`, as when it has ended.
+ */
+export function insertEventsInCase(source: Query, afterMs: number): Query<{ readonly id: number; readonly payload: JsonObject }> {
+  return sql<{ id: number; payload: JsonObject }>`
+    insert into outbox (type, payload, due_at)
+    select event.type, event.payload, clock_timestamp() + ${afterMs} * interval '1 millisecond' from (${source}) as event (type, payload)
+    returning id, payload`;
 }
 
 /** @param rows JSON of an array of type and payload; they get their ids in its order. */
