@@ -12,7 +12,7 @@ import { BACK_END } from '../features/comments/threads/rules.ts';
 import { writingRoutes } from '../features/comments/writing/routes.ts';
 import { findDeletedInboxSince, findInboxChangedSince, findInboxOfThreads } from '../features/notifications/inbox/queries.ts';
 import { ReaderNotes } from '../features/notifications/readers/queries.ts';
-import { findRoomId, type RoomAtEntry } from '../features/rooms/queries.ts';
+import { findRoomIds, type RoomAtEntry } from '../features/rooms/queries.ts';
 import { permissionsIn, personOf } from '../features/tokens/queries.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import type { SqlOutbox } from '../kernel/persistence/sql-outbox.ts';
@@ -21,7 +21,8 @@ import type { BoundRoute } from '../kernel/transport/route.ts';
 import { type AppEvent, appEventOf } from '../protocol/app-events.ts';
 import type { Permissions } from '../protocol/permissions.ts';
 import type { CommentMessage } from '../protocol/server-messages.ts';
-import type { RoomDoor } from '../room/shapes.ts';
+import type { Command, RoomDoor } from '../room/shapes.ts';
+import { type RoomHint, RoomHints } from './room-hints.ts';
 
 interface CommentParts {
   readonly db: Sql;
@@ -33,8 +34,12 @@ interface CommentParts {
 }
 
 export function commentParts({ db, outbox, rooms, byDefault, findRoom }: CommentParts): BoundRoute[] {
-  outbox.consume('live', async (events, tx) => {
-    for (const event of events) await tellRoom(appEventOf(event), { db: tx, rooms });
+  const hints = new RoomHints({ rooms, clock: systemClock });
+  outbox.consume('live', async (rows, tx) => {
+    const found = await hintsOf(rows.map(appEventOf), tx);
+    return () => {
+      for (const hint of found) hints.tell(hint);
+    };
   });
   const readers = new ReaderNotes({ db, clock: systemClock });
   const deps = {
@@ -77,15 +82,16 @@ async function permissionsOrNone(principal: Principal, room: RoomOfThreads): Pro
   }
 }
 
-/** Nobody waits longer for an event: by then clients have asked for themselves what changed. */
-const LIVE_MS_MAX = 300_000;
-
-/** Hands an event to the room it happened in, if somebody is there; by the room's number, for it may have another id by now. */
-async function tellRoom(event: AppEvent, { db, rooms }: { db: Sql; rooms: RoomDoor }): Promise<void> {
-  if (!('threadId' in event) || systemClock.nowMs() - Date.parse(event.at) > LIVE_MS_MAX) return;
-  const roomId = await findRoomId(db, event.roomPk);
-  if (roomId === null) return;
-  await rooms.askIfAwake(roomId, { type: 'comments.tell', visibility: event.visibility, message: messageOf(event) });
+/** For the rooms the events happened in; by the number of each, for it may have another id by now. */
+async function hintsOf(events: readonly AppEvent[], tx: Sql): Promise<RoomHint[]> {
+  const ofThreads = events.filter((event) => 'threadId' in event);
+  const roomIds = await findRoomIds(tx, [...new Set(ofThreads.map(({ roomPk }) => roomPk))]);
+  return ofThreads.flatMap((event) => {
+    const roomId = roomIds.get(event.roomPk);
+    if (roomId === undefined) return [];
+    const command: Command = { type: 'comments.tell', visibility: event.visibility, message: messageOf(event) };
+    return { roomId, command, atMs: Date.parse(event.at) };
+  });
 }
 
 type CommentEvent = Extract<AppEvent, { threadId: string }>;

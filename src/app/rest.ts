@@ -31,6 +31,7 @@ import { makeAuthenticate } from '../kernel/transport/principal.ts';
 import { type BoundRoute, bindRoute, routeFor } from '../kernel/transport/route.ts';
 import type { HttpHandler } from '../kernel/transport/server.ts';
 import { FULL_ACCESS } from '../protocol/permissions.ts';
+import { AccessChanges } from './access-changes.ts';
 import { commentParts } from './comments.ts';
 import type { ServerKeys } from './keys.ts';
 import { notificationParts } from './notifications.ts';
@@ -64,6 +65,7 @@ const JSON_KEYS_MAX = 200_000;
 
 export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbox, webhooks, sheds }: RestDeps): HttpHandler {
   const { door, changes } = rooms.worker;
+  const accesses = new AccessChanges({ outbox, changes, log });
   const nowMs = (): number => systemClock.nowMs();
   const tokenKey = tokenKeyFrom(keys.secretKey);
   const findRoom = async (roomId: RoomId): Promise<RoomAtEntry | null> => {
@@ -96,7 +98,7 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
       nowMs,
       writer: rooms.writer,
       findRoom: (roomId) => rooms.findRoom(roomId),
-      accessesChanged: (roomId) => changes.accessesChanged(roomId),
+      accessesChanged: (roomId, event) => accesses.tell(roomId, event),
       roomChanged: (roomId) => changes.roomChanged(roomId),
     }),
     ...liveRoutes({ rooms: door, roomExists }),

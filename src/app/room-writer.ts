@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts';
 import type { RoomId } from '../base/ids.ts';
 import { PassingMap } from '../base/passing.ts';
 import {
+  type ChangedRoom,
   changeRoom,
   type Found,
   findOrCreateRoom,
@@ -13,6 +14,7 @@ import {
   findStampedRooms,
   type NewRoom,
   type RoomRow,
+  type Saved,
   type StampedRoom,
   saveUnlessWrittenTo,
 } from '../features/rooms/queries.ts';
@@ -33,7 +35,7 @@ interface Wanted {
 }
 
 /** What came of one change: the room, null when there is none, or what `change` threw. */
-type Outcome = { readonly room: RoomRow | null } | { readonly error: unknown };
+type Outcome<Room = ChangedRoom> = { readonly room: Room | null } | { readonly error: unknown };
 
 const AT_ONCE = { itemsMax: 200, waitingMax: 10_000 };
 /** Rooms as this writer left them last, to be changed again without being read: the stamp tells if somebody else has written to one meanwhile. */
@@ -59,7 +61,7 @@ export class RoomWriter implements RoomWrites {
     return db === this.#deps.db ? this.#makings.ask(room) : findOrCreateRoom(db, room);
   }
 
-  async change(db: Sql, roomId: RoomId, change: Wanted['change']): Promise<RoomRow | null> {
+  async change(db: Sql, roomId: RoomId, change: Wanted['change']): Promise<ChangedRoom | null> {
     if (db !== this.#deps.db) return changeRoom(db, roomId, change);
     const outcome = await this.#changes.ask({ roomId, change });
     if ('error' in outcome) throw outcome.error;
@@ -87,25 +89,27 @@ export class RoomWriter implements RoomWrites {
       for (const id of doubted) rooms.delete(id);
       ({ drafts, outcomes } = applied(wanted, new Map([...rooms, ...(await this.#read(doubted))])));
     }
-    const lost = await this.#save([...drafts.values()]);
+    const saved = await this.#save([...drafts.values()]);
     const settled: Outcome[] = [];
     for (const [index, outcome] of outcomes.entries()) {
       const one = wanted[index]!;
-      settled.push(lost.has(one.roomId) ? await this.#changeAlone(one) : outcome);
+      const isLost = drafts.has(one.roomId) && !saved.has(one.roomId);
+      settled.push(isLost ? await this.#changeAlone(one) : withEvent(outcome, saved.get(one.roomId)));
     }
     return settled;
   }
 
-  /** Returns those that somebody else has written to meanwhile, or holds. */
-  async #save(rooms: readonly StampedRoom[]): Promise<Set<RoomId>> {
-    const lost = new Set<RoomId>();
+  /** Returns those that were saved: to the others somebody else has written meanwhile, or holds them. */
+  async #save(rooms: readonly StampedRoom[]): Promise<Map<RoomId, Saved>> {
     const saved = rooms.length === 0 ? null : await saveUnlessWrittenTo(this.#deps.db, rooms);
+    const byId = new Map<RoomId, Saved>();
     for (const room of rooms) {
-      const stamp = saved?.get(room.pk);
-      if (stamp === undefined) lost.add(room.id);
-      else this.#leave({ ...room, stamp });
+      const one = saved?.get(room.pk);
+      if (one === undefined) continue;
+      byId.set(room.id, one);
+      this.#leave({ ...room, stamp: one.stamp });
     }
-    return lost;
+    return byId;
   }
 
   async #read(roomIds: readonly RoomId[]): Promise<Map<RoomId, StampedRoom>> {
@@ -138,10 +142,15 @@ export class RoomWriter implements RoomWrites {
   }
 }
 
+function withEvent(outcome: Outcome<RoomRow>, saved: Saved | undefined): Outcome {
+  if ('error' in outcome) return outcome;
+  return { room: outcome.room && { ...outcome.room, accessEvent: saved?.accessEvent ?? null } };
+}
+
 interface Applied {
   /** Rooms that are to be saved. */
   readonly drafts: ReadonlyMap<RoomId, StampedRoom>;
-  readonly outcomes: readonly Outcome[];
+  readonly outcomes: readonly Outcome<RoomRow>[];
   /** Rooms of which a change threw. */
   readonly refused: ReadonlySet<RoomId>;
 }
@@ -150,7 +159,7 @@ interface Applied {
 function applied(wanted: readonly Wanted[], rooms: ReadonlyMap<RoomId, StampedRoom>): Applied {
   const drafts = new Map<RoomId, StampedRoom>();
   const refused = new Set<RoomId>();
-  const outcomes = wanted.map(({ roomId, change }): Outcome => {
+  const outcomes = wanted.map(({ roomId, change }): Outcome<RoomRow> => {
     const before = drafts.get(roomId) ?? rooms.get(roomId);
     if (before === undefined) return { room: null };
     try {

@@ -54,7 +54,7 @@ export type AppEvent =
     };
 
 /**
- * Who hears of events. `live`: those who are in the room; may hear of it twice. `inbox`: turns comments into notifications. `webhooks`: tells the
+ * Who hears of events. `live`: those who are in the room; may miss it. `inbox`: turns comments into notifications. `webhooks`: tells the
  * outside. What the last two write commits with the removal of the event, so it happens once.
  */
 export type AppEventConsumer = 'live' | 'inbox' | 'webhooks';

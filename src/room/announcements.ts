@@ -3,7 +3,7 @@
  * shows again what lets them in; what is remembered of the room is forgotten.
  *
  * A word that is lost would leave somebody in a room that has shut them out, so each worker is asked until it has answered. One that was without a
- * lease meanwhile draws these conclusions for all rooms when it has one again.
+ * lease meanwhile draws these conclusions for all rooms when it has one again. It does not know what becomes of a word if its own worker ends.
  */
 import { type Clock, pause } from '../base/clock.ts';
 import { asRoomId, type RoomId, type WorkerAddress } from '../base/ids.ts';

@@ -61,10 +61,10 @@ export class RoomChanges {
 
   /**
    * Everybody who is in the room, on any worker, shows again what lets them in. Resolves when every worker has heard of it, or after the time in which
-   * a dead one loses its lease. Never rejects.
+   * a dead one loses its lease. Never rejects. `whenTold` is called once those that can be told have been, however long that takes.
    */
-  accessesChanged(roomId: RoomId): Promise<void> {
-    return this.#told(this.#ofAccesses, roomId);
+  accessesChanged(roomId: RoomId, whenTold: () => void = () => undefined): Promise<void> {
+    return this.#told(this.#ofAccesses, roomId, whenTold);
   }
 
   /** Something else of the room's row changed, or it is gone: no worker remembers it. Resolves as `accessesChanged`. */
@@ -72,7 +72,7 @@ export class RoomChanges {
     return this.#told(this.#ofOthers, roomId);
   }
 
-  #told(changes: Announcements, roomId: RoomId): Promise<void> {
-    return doneWithin(this.#clock, LEASE.lastsMs + LEASE.graceMs, changes.announce(roomId));
+  #told(changes: Announcements, roomId: RoomId, whenTold?: () => void): Promise<void> {
+    return doneWithin(this.#clock, LEASE.lastsMs + LEASE.graceMs, changes.announce(roomId).then(whenTold));
   }
 }

@@ -113,6 +113,22 @@ export function outboxContract(name: string, open: () => Promise<OutboxUnderTest
       expect(seen).toEqual(['first 1', 'first 2', 'first 3', 'second 1', 'second 2', 'second 3']);
     });
 
+    test('[OB10] what a consumer returns runs once the removal has committed, and not when it did not', async () => {
+      const { db, aWorker, untilEmpty } = await open();
+      const seen: unknown[] = [];
+      let attempts = 0;
+      const outbox = await aWorker({
+        'room.made': async (events, tx) => {
+          if (++attempts === 1) await tx.query(sql`set transaction read only`); // the removal fails
+          return () => seen.push([attempts, events.length]);
+        },
+      });
+      await outbox.add(db, { type: 'room.made', payload: {} });
+      outbox.nudge();
+      await untilEmpty();
+      expect(seen).toEqual([[2, 1]]);
+    });
+
     test('[OB9] while its consumer works, an event is in the outbox, to be looked at', async () => {
       const { db, aWorker, untilEmpty } = await open();
       const seen: unknown[] = [];

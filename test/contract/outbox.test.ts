@@ -3,7 +3,7 @@ import type { PostgresSql } from '../../src/adapters/postgres-sql.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { sql } from '../../src/kernel/persistence/sql.ts';
-import { SqlOutbox } from '../../src/kernel/persistence/sql-outbox.ts';
+import { insertEventsInCase, SqlOutbox } from '../../src/kernel/persistence/sql-outbox.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { outboxContract } from './outbox.contract.ts';
@@ -62,6 +62,27 @@ test('[OB5] an event whose worker died before it could relay is found by the pol
   await worker.idle();
   expect(seen).toEqual([{}]);
   await worker.close();
+});
+
+test('[OB11] an event that its writer acts on by itself comes due for others later, and not once it is removed', async () => {
+  opened ??= postgres.open();
+  const db = await opened;
+  const seen: unknown[] = [];
+  const worker = new SqlOutbox({ db, clock: systemClock, log: silentLog });
+  worker.consume('in.case', async (events) => void seen.push(...events.map(({ payload }) => payload)));
+  const relay = async (): Promise<void> => {
+    worker.nudge();
+    await worker.idle();
+  };
+  const events = sql`select 'in.case', jsonb_build_object('n', n) from generate_series(1, 3) n`;
+  const written = await db.query(insertEventsInCase(events, 60_000));
+  expect(written.map(({ payload }) => payload)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+  await worker.remove([written[1]!.id]);
+  await relay();
+  expect(seen).toEqual([]);
+  await db.query(sql`update outbox set due_at = due_at - interval '60 seconds'`);
+  await relay();
+  expect(seen).toEqual([{ n: 1 }, { n: 3 }]);
 });
 
 test('[OB5] an event that keeps failing waits twice as long each time, five minutes at most', async () => {

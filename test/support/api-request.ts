@@ -32,15 +32,18 @@ export async function call(
 }
 
 function aRequest(head: Partial<HttpRequest> & Pick<HttpRequest, 'method' | 'path'>, bytes: Uint8Array): HttpRequest {
+  const { aborted = new AbortController().signal } = head;
   return {
     query: '',
     headers: {},
-    aborted: new AbortController().signal,
+    aborted,
     async body(bytesMax) {
+      aborted.throwIfAborted();
       if (bytes.byteLength > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { bytesMax });
       return bytes;
     },
     async *stream() {
+      aborted.throwIfAborted();
       yield bytes;
     },
     ...head,

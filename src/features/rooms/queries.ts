@@ -6,9 +6,10 @@
  * of a journal append; the other way round the two would wait for each other.
  */
 import { AppError, missingKey, valueAtKey } from '../../base/errors.ts';
-import { asRoomPk, type RoomId, type RoomPk, type WorkerAddress } from '../../base/ids.ts';
+import { asRoomId, asRoomPk, type RoomId, type RoomPk, type WorkerAddress } from '../../base/ids.ts';
+import type { JsonObject } from '../../base/json.ts';
 import { isUniqueViolation, joinSql, named, type Query, type Sql, sql } from '../../kernel/persistence/sql.ts';
-import { insertEvents } from '../../kernel/persistence/sql-outbox.ts';
+import { insertEvents, insertEventsInCase } from '../../kernel/persistence/sql-outbox.ts';
 import type { RoomAccesses } from '../../protocol/permissions.ts';
 import { eventsOfNew, type NewRoomFields, type Position, type RoomClause, type RoomFilter } from './rules.ts';
 import type { Room, RoomFields } from './shapes.ts';
@@ -98,6 +99,35 @@ export async function findOrCreateRooms(db: Sql, rooms: readonly NewRoom[]): Pro
   return rows.map(({ isNew, ...room }) => ({ room, isNew }));
 }
 
+/** A room as a change left it. */
+export interface ChangedRoom extends RoomRow {
+  /** The event of the outbox that says that its accesses are others, to be removed by who has told of it; null when they are not. */
+  readonly accessEvent: number | null;
+}
+
+/** The type of those events; the payload has the `roomId`. */
+export const ACCESSES_CHANGED = 'accesses.changed';
+/** Who changes accesses tells of it by itself; a caller waits for that for 4.25 s. From then on others may. */
+const TOLD_WITHIN_MS = 5_000;
+
+/** Part of a statement that writes such an event for each room of `source`, which has its id; it returns `id` and `payload`. */
+function tellOfAccesses(source: Query): Query<{ readonly id: number; readonly payload: JsonObject }> {
+  const events = sql`select ${ACCESSES_CHANGED}::text, jsonb_build_object('roomId', changed.id) from (${source}) as changed (id)`;
+  return insertEventsInCase(events, TOLD_WITHIN_MS);
+}
+
+/** Writes these events of the outbox anew, for the case that this worker, too, ends before it has told of them. */
+export async function keepTellingOfAccesses(
+  tx: Sql,
+  events: readonly { readonly id: number }[],
+): Promise<{ readonly id: number; readonly roomId: RoomId }[]> {
+  const ids = events.map(({ id }) => id);
+  const kept = await tx.query(
+    tellOfAccesses(sql`select distinct payload ->> 'roomId' from outbox where id = any(${ids}::bigint[])`),
+  );
+  return kept.map(({ id, payload }) => ({ id, roomId: asRoomId(String(payload.roomId)) }));
+}
+
 /** A room as it was read, with a stamp that tells whether it has been written to since. */
 export type StampedRoom = RoomRow & { readonly stamp: string };
 
@@ -106,33 +136,42 @@ export function findStampedRooms(db: Sql, roomIds: readonly RoomId[]): Promise<S
   return db.query(named('rooms stamped', query));
 }
 
+export interface Saved {
+  readonly stamp: string;
+  readonly accessEvent: number | null;
+}
+
 /** Saves the fields of those rooms that nobody has written to since they were read, nor holds at this moment; returns which, with their new stamps. */
-export async function saveUnlessWrittenTo(db: Sql, rooms: readonly StampedRoom[]): Promise<Map<RoomPk, string>> {
+export async function saveUnlessWrittenTo(db: Sql, rooms: readonly StampedRoom[]): Promise<Map<RoomPk, Saved>> {
   const drafts = JSON.stringify(
     rooms.map(({ pk, stamp, metadata, defaultAccesses, usersAccesses, groupsAccesses }) => ({
       ...{ pk, stamp, metadata, defaultAccesses, usersAccesses, groupsAccesses },
     })),
   );
-  const query = sql<{ pk: RoomPk; stamp: string }>`
+  const query = sql<{ pk: RoomPk } & Saved>`
     with drafts as (
       select * from jsonb_to_recordset(${drafts}::jsonb) as draft
         (pk bigint, stamp text, metadata jsonb, "defaultAccesses" jsonb, "usersAccesses" jsonb, "groupsAccesses" jsonb)
     ), locked as (
-      select drafts.* from rooms join drafts using (pk) where rooms.xmin = drafts.stamp::xid for no key update of rooms skip locked
+      select drafts.*, id, (default_accesses, users_accesses, groups_accesses)
+               is distinct from ("defaultAccesses", "usersAccesses", "groupsAccesses") as has_new_accesses
+        from rooms join drafts using (pk) where rooms.xmin = drafts.stamp::xid for no key update of rooms skip locked
+    ), told as (${tellOfAccesses(sql`select id from locked where has_new_accesses`)}
     )
     update rooms set metadata = locked.metadata, default_accesses = "defaultAccesses", users_accesses = "usersAccesses",
            groups_accesses = "groupsAccesses"
       from locked where rooms.pk = locked.pk
-    returning rooms.pk, rooms.xmin::text as stamp`;
+    returning rooms.pk, rooms.xmin::text as stamp,
+              (select told.id from told where told.payload ->> 'roomId' = rooms.id) as "accessEvent"`;
   const saved = await db.query(named('rooms saved', query));
-  return new Map(saved.map(({ pk, stamp }) => [pk, stamp]));
+  return new Map(saved.map(({ pk, ...one }) => [pk, one]));
 }
 
 /**
  * Replaces the fields of a room by what `change` makes of them, under a row lock. Null when there is no such room. A throw of `change` is
  * thrown on, and nothing has changed.
  */
-export async function changeRoom(db: Sql, roomId: RoomId, change: (room: RoomRow) => RoomFields): Promise<RoomRow | null> {
+export async function changeRoom(db: Sql, roomId: RoomId, change: (room: RoomRow) => RoomFields): Promise<ChangedRoom | null> {
   return db.transaction(async (tx) => {
     const [room] = await tx.query(sql<RoomRow>`select ${COLUMNS} from rooms where id = ${roomId} for no key update`);
     return room === undefined ? null : saveFields(tx, room.pk, change(room));
@@ -156,14 +195,14 @@ export async function upsertRoom(
     fieldsIfNew: () => NewRoomFields | null;
     change: (room: RoomRow) => RoomFields;
   },
-): Promise<RoomRow> {
+): Promise<ChangedRoom> {
   const changed = await changeRoom(db, id, change);
   if (changed !== null) return changed;
   const fields = fieldsIfNew();
   if (fields === null) throw missingKey('defaultAccesses'); // supplement 7, row 43
   return db.transaction(async (tx) => {
     const { room, isNew } = await findOrCreateRoom(tx, { id, nowIso, ...fields });
-    return isNew ? room : saveFields(tx, room.pk, change(room)); // made by somebody else meanwhile; its row is locked now
+    return isNew ? { ...room, accessEvent: null } : saveFields(tx, room.pk, change(room)); // made by somebody else meanwhile; its row is locked now
   });
 }
 
@@ -236,10 +275,10 @@ export async function findRoomForEntry(db: Sql, roomId: RoomId): Promise<RoomAtE
   return room === null ? null : atEntry(room);
 }
 
-/** The id that the room of this number has now; null when it is gone. */
-export async function findRoomId(db: Sql, roomPk: number): Promise<RoomId | null> {
-  const [room] = await db.query(sql<{ id: RoomId }>`select id from rooms where pk = ${roomPk}`);
-  return room?.id ?? null;
+/** The ids that the rooms of these numbers have now, without those that are gone. */
+export async function findRoomIds(db: Sql, roomPks: readonly number[]): Promise<Map<number, RoomId>> {
+  const rooms = await db.query(sql<{ pk: number; id: RoomId }>`select pk, id from rooms where pk = any(${roomPks}::bigint[])`);
+  return new Map(rooms.map(({ pk, id }) => [pk, id]));
 }
 
 /** Where the worker is that owns the room under a valid lease; null when nobody does. */
@@ -286,12 +325,18 @@ export function atEntry({ pk, id, organizationId, defaultAccesses, usersAccesses
   return { pk, id, organizationId, accesses: { defaultAccesses, usersAccesses, groupsAccesses } };
 }
 
-async function saveFields(tx: Sql, pk: RoomPk, fields: RoomFields): Promise<RoomRow> {
-  const [room] = await tx.query(sql<RoomRow>`
-    update rooms set metadata = ${JSON.stringify(fields.metadata)}::jsonb, default_accesses = ${JSON.stringify(fields.defaultAccesses)}::jsonb,
-           users_accesses = ${JSON.stringify(fields.usersAccesses)}::jsonb, groups_accesses = ${JSON.stringify(fields.groupsAccesses)}::jsonb
-     where pk = ${pk}
-    returning ${COLUMNS}`);
+async function saveFields(tx: Sql, pk: RoomPk, fields: RoomFields): Promise<ChangedRoom> {
+  const [room] = await tx.query(sql<ChangedRoom>`
+    with fields as (
+      select ${JSON.stringify(fields.metadata)}::jsonb as new_metadata, ${JSON.stringify(fields.defaultAccesses)}::jsonb as new_default,
+             ${JSON.stringify(fields.usersAccesses)}::jsonb as new_users, ${JSON.stringify(fields.groupsAccesses)}::jsonb as new_groups
+    ), told as (${tellOfAccesses(sql`
+      select id from rooms, fields
+       where pk = ${pk} and (default_accesses, users_accesses, groups_accesses) is distinct from (new_default, new_users, new_groups)`)}
+    )
+    update rooms set metadata = new_metadata, default_accesses = new_default, users_accesses = new_users, groups_accesses = new_groups
+      from fields where pk = ${pk}
+    returning ${COLUMNS}, (select told.id from told) as "accessEvent"`);
   return room!; // its row is locked by the caller
 }
 

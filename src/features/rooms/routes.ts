@@ -10,6 +10,7 @@ import { outboxRowsOf } from '../../protocol/app-events.ts';
 import { checkName, checkRoomId, NAME_LENGTHS } from '../../protocol/names.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 import {
+  type ChangedRoom,
   deleteRoom,
   type Found,
   listRooms,
@@ -56,7 +57,7 @@ export interface RoomWrites {
    * Replaces the fields of a room by what `change` makes of them; `change` may be asked twice. Null when there is no such room. A throw of `change`
    * is thrown on, and nothing has changed.
    */
-  change(db: Sql, roomId: RoomId, change: (room: RoomRow) => RoomFields): Promise<RoomRow | null>;
+  change(db: Sql, roomId: RoomId, change: (room: RoomRow) => RoomFields): Promise<ChangedRoom | null>;
 }
 
 export interface RoomsDeps {
@@ -67,8 +68,8 @@ export interface RoomsDeps {
   readonly writer: RoomWrites;
   /** The room as it is now; null when there is none. @throws AppError DATABASE_UNAVAILABLE */
   findRoom(roomId: RoomId): Promise<RoomRow | null>;
-  /** Called once a change of accesses has committed: sessions that entered by them must be looked at again. */
-  accessesChanged(roomId: RoomId): void | Promise<void>;
+  /** Called once a change of accesses has committed: sessions that entered by them must be looked at again. `event` is that of the change, if it made one. */
+  accessesChanged(roomId: RoomId, event: number | null): void | Promise<void>;
   /** Called once anything else of a room has changed, or the room is gone: until it resolves, somebody may still see what was. */
   roomChanged(roomId: RoomId): void | Promise<void>;
 }
@@ -154,7 +155,7 @@ export const updateRoomRoute = route({
     checkUpdate(body);
     const room = await writer.change(db, roomId, (before) => fieldsAfter(before, body));
     if (room === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
-    afterCommit(() => (touchesAccesses(body) ? accessesChanged(roomId) : roomChanged(roomId)));
+    afterCommit(() => (touchesAccesses(body) ? accessesChanged(roomId, room.accessEvent) : roomChanged(roomId)));
     return roomOf(room);
   },
 });
@@ -216,7 +217,7 @@ export const upsertRoomRoute = route({
       change: (before) => fieldsAfter(before, body.update, 'update.'),
     });
     afterCommit(() => outbox.nudge());
-    afterCommit(() => (touchesAccesses(body.update) ? accessesChanged(id) : roomChanged(id)));
+    afterCommit(() => (touchesAccesses(body.update) ? accessesChanged(id, room.accessEvent) : roomChanged(id)));
     return roomOf(room);
   },
 });

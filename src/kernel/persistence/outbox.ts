@@ -11,8 +11,11 @@ export interface OutboxEvent {
   readonly payload: JsonObject;
 }
 
-/** Handles events of its type, oldest first, inside the relay's transaction: what it writes through `sql` commits with their removal. */
-export type OutboxConsumer = (events: readonly OutboxEvent[], sql: Sql) => Promise<void>;
+/**
+ * Handles events of its type, oldest first, inside the relay's transaction: what it writes through `sql` commits with their removal. The transaction waits
+ * for nobody else, so whom it tells it tells in the function that it returns, which runs once that has committed, if nobody dies, and must not throw.
+ */
+export type OutboxConsumer = (events: readonly OutboxEvent[], sql: Sql) => Promise<void> | Promise<() => void>;
 
 export interface Outbox {
   /** Writes events through the caller's transaction; one that several consumers want is a row for each, under a type of its own. */

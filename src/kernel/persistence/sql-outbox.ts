@@ -2,10 +2,11 @@
  * The outbox in Postgres: a row per event, relayed some at a time, those of one type in one transaction.
  *
  * What a consumer writes through its `sql` commits with the event's removal, so it happens once, whatever crashes and however many workers
- * relay. What it does elsewhere may happen again. When a consumer fails, the events that went with that one are relayed again one by one; the one
+ * relay. What it does elsewhere may happen again, or never where it does it after the commit. When a consumer fails, the events that went with that one are relayed again one by one; the one
  * at fault waits longer and longer but is never dropped, and others pass it.
  */
 import { type Clock, pause } from '../../base/clock.ts';
+import type { JsonObject } from '../../base/json.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Outbox, OutboxConsumer, OutboxEvent } from './outbox.ts';
 import { named, type Query, type Sql, sql } from './sql.ts';
@@ -69,6 +70,11 @@ export class SqlOutbox implements Outbox {
     if (this.#pass !== null) this.#nudges++; // a consumer may have written them, which nobody tells
   }
 
+  /** Nobody need do these any more. @throws AppError DATABASE_UNAVAILABLE */
+  async remove(ids: readonly number[]): Promise<void> {
+    await this.#deps.db.query(removeQuery(ids));
+  }
+
   nudge(): void {
     this.#nudges++;
     if (!this.#isClosed) this.#pass ??= this.#relayAll();
@@ -123,14 +129,15 @@ export class SqlOutbox implements Outbox {
     return relayed;
   }
 
-  #relayTogether(ids: readonly number[], consumer: OutboxConsumer): Promise<number> {
-    return this.#deps.db.transaction(async (tx) => {
+  async #relayTogether(ids: readonly number[], consumer: OutboxConsumer): Promise<number> {
+    const { count, afterCommit } = await this.#deps.db.transaction(async (tx) => {
       const events = await tx.query(takeQuery(ids));
-      if (events.length === 0) return 0;
-      await consumer(events, tx);
-      await tx.query(removeQuery(events.map(({ id }) => id)));
-      return events.length;
+      const afterCommit = events.length === 0 ? undefined : await consumer(events, tx);
+      if (events.length > 0) await tx.query(removeQuery(events.map(({ id }) => id)));
+      return { count: events.length, afterCommit };
     });
+    afterCommit?.();
+    return count;
   }
 
   async #postpone(id: number): Promise<boolean> {
@@ -147,6 +154,17 @@ export class SqlOutbox implements Outbox {
 /** Part of a statement that writes an event for each row of `source`, which has its type and its payload. Whoever runs it nudges. */
 export function insertEvents(source: Query): Query {
   return sql`insert into outbox (type, payload) ${source}`;
+}
+
+/**
+ * The same for events that their writer acts on by itself once they are committed, and then removes: they come due for others only if that takes longer
+ * than `afterMs`, as when it has ended.
+ */
+export function insertEventsInCase(source: Query, afterMs: number): Query<{ readonly id: number; readonly payload: JsonObject }> {
+  return sql<{ id: number; payload: JsonObject }>`
+    insert into outbox (type, payload, due_at)
+    select event.type, event.payload, clock_timestamp() + ${afterMs} * interval '1 millisecond' from (${source}) as event (type, payload)
+    returning id, payload`;
 }
 
 /** @param rows JSON of an array of type and payload; they get their ids in its order. */

@@ -194,8 +194,8 @@ function refusal(
     onRefused?.(error.code);
     return errorResponse(error, effect);
   }
-  // the client has left, and with it whoever would read this: the error is how its body broke off
-  if (request.aborted.aborted) return { status: 400 };
+  const { aborted, reason } = request.aborted;
+  if (aborted && error === reason) return { status: 400 }; // how its body broke off: the client has left, and with it whoever would read this
   onRefused?.('INTERNAL_SERVER_ERROR');
   log.error({ errorId: requestId, method, path, err: error }, 'request failed');
   return errorResponse(new AppError('INTERNAL_SERVER_ERROR', { errorId: requestId }), effect);

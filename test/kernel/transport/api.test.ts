@@ -388,10 +388,20 @@ test('[RT25] a bug is a 500 that tells nothing but an id, and the log has that i
   );
 });
 
-test('[RT25] a client that left in the middle of its body is not a bug of ours', async () => {
-  const log = { ...silentLog, error: vi.fn() };
-  await call(makeApi({ ...defaults, log }), 'POST /v2/fail/bug', { aborted: AbortSignal.abort() });
-  expect(log.error).not.toHaveBeenCalled();
+test.each([
+  ['POST /v2/rooms', { headers: secret }],
+  ['PUT /v2/counted', {}],
+] as const)('[RT25] a client that left in the middle of its body is not a bug of ours: %s', async (line, request) => {
+  const [log, onRefused] = [{ ...silentLog, error: vi.fn() }, vi.fn()];
+  await call(makeApi({ ...defaults, log, onRefused }), line, { ...request, body: { id: 'a' }, aborted: AbortSignal.abort() });
+  expect([log.error.mock.calls, onRefused.mock.calls]).toEqual([[], []]);
+});
+
+test('[RT25] a bug is one also when the client has left', async () => {
+  const [log, onRefused] = [{ ...silentLog, error: vi.fn() }, vi.fn()];
+  await call(makeApi({ ...defaults, log, onRefused }), 'POST /v2/fail/bug', { aborted: AbortSignal.abort() });
+  expect(log.error).toHaveBeenCalledWith(expect.objectContaining({ err: new TypeError('planted') }), 'request failed');
+  expect(onRefused.mock.calls).toEqual([['INTERNAL_SERVER_ERROR']]);
 });
 
 test('[RT26] every answer has an id of its own, errors too', async () => {
