@@ -277,7 +277,8 @@ export class RoomActor implements Actor<Command>, RoomShell {
           this.#send(effect, decision, effect.upTo ?? version);
           break;
         case 'close':
-          this.#when(effect.when, version, { release: () => this.#partings.close(effect.session, effect.code, effect.facts) });
+        case 'unreadable':
+          this.#when(effect.when, version, { release: () => this.#partings.perform(effect) });
           break;
         case 'reply': {
           if (answer === null) break;
@@ -360,8 +361,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
     this.guarded(this.#onLost); // first: the next who asks finds another actor
     this.guarded(() => this.#watch.close());
     this.#deps.metrics?.count('atrium_rooms_lost_total', why);
-    const level = why === 'retired' ? 'debug' : 'warn';
-    this.#deps.log[level](
+    this.#deps.log[why === 'retired' ? 'debug' : 'warn'](
       { roomId: this.room.id, epoch: this.#ground.epoch, durable: this.#gate.durable, decided: this.room.version, why },
       'room lost',
     );
