@@ -71,6 +71,11 @@ export function decodeSdkFrame(text: string): ClientMessage[] {
   return messages;
 }
 
+/** A frame in which a client would send these events. */
+export function encodeBroadcasts(events: readonly Json[]): string {
+  return JSON.stringify(events.map((event) => ({ type: 103, event })));
+}
+
 function decodeMessage(code: number, fields: JsonObject): ClientMessage | null {
   const check = CHECKS.get(code);
   if (check === undefined) return null;

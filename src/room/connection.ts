@@ -18,7 +18,7 @@ import type { ConnectionDeps } from './connection-deps.ts';
 import type { Phase, Who } from './connection-phase.ts';
 import { EarlyFrames } from './early-frames.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
-import { askForOthers, CATCH_UP_MS_MAX, commandsOf } from './frame-commands.ts';
+import { askForOthers, CATCH_UP_MS_MAX, commandsOf, eventsFrame } from './frame-commands.ts';
 import type { Reader } from './held-answers.ts';
 import type { Speaker, Waiting } from './intake.ts';
 import type { Hearer } from './recipient.ts';
@@ -100,7 +100,8 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     this.#unanswered?.end(); // an answer that is held would do now what it was held for
     this.at = null; // a worker that is found to be down once more costs no second session
     this.#phase = { ...phase, name: 'rejoining' };
-    for (const frame of this.#deps.intake.takeBack(this)) this.#hear(frame); // it came before, and is not for the next session
+    for (const commands of this.#files?.end() ?? []) this.#keep(commands); // they came before, and are not for the next session
+    for (const frame of this.#deps.intake.takeBack(this)) this.#hear(frame); // nor are these
     if (!this.isClosed) void this.#rejoin(phase, afterMs);
   }
 
@@ -266,7 +267,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     if (data === 'ping') return; // it was answered when it came
     try {
       if (this.#phase.name === 'entered') this.#take(data);
-      else if (this.#phase.name === 'rejoining') this.#keep(data);
+      else if (this.#phase.name === 'rejoining') this.#keep(this.#commandsOf(data));
       else if (!this.isClosed && !this.#keepEarly(data)) throw new AppError('ROOM_OVERLOADED');
     } catch (error) {
       this.refuse(this.#asRefusal(error));
@@ -322,15 +323,13 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
       return 'passed';
     }
     this.#files ??= this.#fileCheck();
-    return this.#files.take(data, commands);
+    return this.#files.take(commands, data.length);
   }
 
   #fileCheck(): FileCheck {
     return new FileCheck({
       findMissing: (fileIds) => this.#deps.findMissingFiles(this.roomId as RoomId, fileIds),
-      session: () => (this.#phase.name === 'entered' ? this.id : null),
       pass: (commands) => this.#pass(commands),
-      hear: (data) => this.#hear(data),
       failed: (error) => this.#failed(error),
     });
   }
@@ -352,13 +351,13 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   }
 
   /** While there is nobody to tell: events are kept as far as they fit, of the rest the client brings back what counts. */
-  #keep(data: string | Uint8Array): void {
-    const commands = this.#commandsOf(data);
+  #keep(commands: readonly Command[]): void {
     for (const command of commands) {
       this.#told.note(command);
       this.#unanswered?.note(command);
     }
-    if (commands.some(({ type }) => type === 'event.broadcast')) this.#keepEarly(data);
+    const events = eventsFrame(commands);
+    if (events !== null) this.#keepEarly(events);
   }
 
   /** None when the frame is refused: the socket is then closed. */

@@ -6,27 +6,16 @@
  * found stays true on the way.
  */
 import { BoundedQueue } from '../base/bounded.ts';
-import type { SessionId } from '../base/ids.ts';
 import type { Command } from './shapes.ts';
 import { filesInOps, hasFilesInOps } from './storage/file-references.ts';
 
-type Frame = string | Uint8Array;
-
-/** A frame, and what it asks for as the session that it came from. */
-interface Heard {
-  readonly data: Frame;
-  readonly commands: readonly Command[];
-  readonly session: SessionId | null;
-}
+/** What one frame asks for. */
+type Commands = readonly Command[];
 
 interface FileCheckDeps {
   readonly findMissing: (fileIds: readonly string[]) => Promise<readonly string[]>;
-  /** The session that is in the room; null when none is. */
-  readonly session: () => SessionId | null;
-  readonly pass: (commands: readonly Command[]) => void;
-  /** Hears a frame anew, because its session is gone. */
-  readonly hear: (data: Frame) => void;
-  /** It cannot be known what is missing. What was held is heard anew after it. */
+  readonly pass: (commands: Commands) => void;
+  /** It cannot be known what is missing: what is held stays so. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -35,8 +24,9 @@ const HELD_BYTES_MAX = 10 * 1024 * 1024;
 
 export class FileCheck {
   readonly #deps: FileCheckDeps;
-  readonly #behind = new BoundedQueue<Heard>({ itemsMax: HELD_FRAMES_MAX, bytesMax: HELD_BYTES_MAX });
-  #isLooking = false;
+  /** The frame that waits for what is found. */
+  #first: Commands | null = null;
+  readonly #behind = new BoundedQueue<Commands>({ itemsMax: HELD_FRAMES_MAX, bytesMax: HELD_BYTES_MAX });
 
   constructor(deps: FileCheckDeps) {
     this.#deps = deps;
@@ -44,55 +34,56 @@ export class FileCheck {
 
   /** A frame waits for what is found, and all that came behind it. */
   get isLooking(): boolean {
-    return this.#isLooking;
+    return this.#first !== null;
   }
 
-  /** Passes the commands of a frame on, now or in their turn. Says whether they are held, or could not be, and then are not passed on at all. */
-  take(data: Frame, commands: readonly Command[]): 'passed' | 'held' | 'too much' {
-    const heard = { data, commands, session: this.#deps.session() };
-    if (this.#isLooking) return this.#behind.push(heard, data.length) ? 'held' : 'too much';
-    return this.#handle(heard);
+  /** Passes the commands of a frame of so many bytes on, now or in their turn. Says whether they are held, or could not be, and then are not passed on at all. */
+  take(commands: Commands, bytes: number): 'passed' | 'held' | 'too much' {
+    if (this.isLooking) return this.#behind.push(commands, bytes) ? 'held' : 'too much';
+    return this.#handle(commands);
   }
 
-  #handle(heard: Heard): 'passed' | 'held' {
-    const fileIds = heard.commands.flatMap(filesIn);
+  /** The session that sent it is over: nothing is passed on any more. Returns what was held, frame by frame. */
+  end(): Commands[] {
+    const held = this.#first === null ? [] : [this.#first];
+    this.#first = null;
+    for (let next = this.#behind.shift(); next !== undefined; next = this.#behind.shift()) held.push(next);
+    return held;
+  }
+
+  #handle(commands: Commands): 'passed' | 'held' {
+    const fileIds = commands.flatMap(filesIn);
     if (fileIds.length > 0) {
-      void this.#look(heard, fileIds);
+      void this.#look(commands, fileIds);
       return 'held';
     }
-    this.#deps.pass(heard.commands);
+    this.#deps.pass(commands);
     return 'passed';
   }
 
-  async #look(heard: Heard, fileIds: readonly string[]): Promise<void> {
-    const { findMissing, failed, pass, hear } = this.#deps;
-    this.#isLooking = true;
-    let missing: ReadonlySet<string> | null = null;
+  async #look(commands: Commands, fileIds: readonly string[]): Promise<void> {
+    const { findMissing, failed, pass } = this.#deps;
+    this.#first = commands;
+    let missing: ReadonlySet<string>;
     try {
       missing = new Set(await findMissing(fileIds));
     } catch (error) {
-      failed(error);
+      if (this.#first === commands) failed(error);
+      return;
     }
-    this.#isLooking = false;
-    if (missing === null || !this.#isOfNow(heard)) hear(heard.data);
-    else pass(missing.size === 0 ? heard.commands : marked(heard.commands, missing));
+    if (this.#first !== commands) return; // it has ended
+    this.#first = null;
+    pass(missing.size === 0 ? commands : marked(commands, missing));
     this.#goOn();
   }
 
   /** What waited, up to the next frame that names files. */
   #goOn(): void {
-    for (let next = this.#next(); next !== undefined; next = this.#next()) {
-      if (this.#isOfNow(next)) this.#handle(next);
-      else this.#deps.hear(next.data);
-    }
+    for (let next = this.#next(); next !== undefined; next = this.#next()) this.#handle(next);
   }
 
-  #next(): Heard | undefined {
-    return this.#isLooking ? undefined : this.#behind.shift();
-  }
-
-  #isOfNow({ session }: Heard): boolean {
-    return session !== null && session === this.#deps.session();
+  #next(): Commands | undefined {
+    return this.isLooking ? undefined : this.#behind.shift();
   }
 }
 
@@ -106,7 +97,7 @@ function filesIn(command: Command): string[] {
 }
 
 /** Each command with those files that it names in vain. */
-function marked(commands: readonly Command[], missing: ReadonlySet<string>): Command[] {
+function marked(commands: Commands, missing: ReadonlySet<string>): Command[] {
   return commands.map((command) => {
     const missingFiles = filesIn(command).filter((fileId) => missing.has(fileId));
     return command.type === 'storage.change' && missingFiles.length > 0 ? { ...command, missingFiles } : command;

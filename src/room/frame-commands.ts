@@ -1,7 +1,7 @@
 /** What a client's frame asks of its room, for both kinds of client. */
 import { AppError } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
-import { type ClientMessage, decodeSdkFrame } from '../protocol/client-messages.ts';
+import { type ClientMessage, decodeSdkFrame, encodeBroadcasts } from '../protocol/client-messages.ts';
 import { decodeYjsFrame, type YjsClientFrame } from '../protocol/yjs-frames.ts';
 import type { Command } from './shapes.ts';
 import type { SocketTarget } from './socket-target.ts';
@@ -12,6 +12,12 @@ export function commandsOf(
   { kind, from }: { kind: SocketTarget['kind']; from: SessionId },
 ): Command[] {
   return kind === 'sdk' ? sdkCommands(data, from) : yjsCommands(data, from);
+}
+
+/** A frame of the events among these, which another session may say; null when there are none. */
+export function eventsFrame(commands: readonly Command[]): string | null {
+  const events = commands.flatMap((command) => (command.type === 'event.broadcast' ? [command.event] : []));
+  return events.length === 0 ? null : encodeBroadcasts(events);
 }
 
 /** Readers that were slow together, for one reason, do not all ask in one moment; and one that is slow again and again asks about twice a second. */

@@ -67,14 +67,23 @@ export class Gate {
     this.#hold(gated);
   }
 
+  /** Where a release throws, so does this: those behind it stay, to be refused. */
   open(durable: number): void {
     this.#durable = durable;
     if (this.#waiting.length === 0) return;
     let count = 0;
     while (count < this.#waiting.length && this.#waiting[count]!.version <= durable) count += 1;
-    for (const { gated } of this.#waiting.splice(0, count)) {
-      this.#letGo(gated);
-      gated.release();
+    const durables = this.#waiting.splice(0, count);
+    let next = 0;
+    try {
+      while (next < count) {
+        const { gated } = durables[next]!;
+        next += 1;
+        this.#letGo(gated);
+        gated.release();
+      }
+    } finally {
+      if (next < count) this.#waiting = [...durables.slice(next), ...this.#waiting];
     }
   }
 

@@ -218,7 +218,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
       if (!this.#isLost) {
         this.#isLost = true;
         this.#pending.drop();
-        this.#watch.close();
+        this.guarded(() => this.#watch.close());
         this.#partings.loseEveryone();
       }
     }
@@ -275,7 +275,8 @@ export class RoomActor implements Actor<Command>, RoomShell {
           this.#send(effect, decision, effect.upTo ?? version);
           break;
         case 'close':
-          this.#when(effect.when, version, { release: () => this.#partings.close(effect.session, effect.code, effect.facts) });
+        case 'unreadable':
+          this.#when(effect.when, version, { release: () => this.#partings.perform(effect) });
           break;
         case 'reply': {
           if (answer === null) break;
@@ -350,22 +351,21 @@ export class RoomActor implements Actor<Command>, RoomShell {
     if (this.#isSuspended) this.resume().catch((error: unknown) => this.#deps.log.debug({ err: error }, 'not resumed yet'));
   }
 
-  /** Ownership or journal is gone: what was not told is forgotten, sessions join anew and their clients bring what they still hold. */
+  /** Ownership or journal is gone: what was not told is forgotten, sessions join anew and their clients bring what they still hold, whatever breaks meanwhile. */
   #lose(why: Loss | 'broken' | 'retired'): void {
     if (this.#isLost) return;
     this.#isLost = true;
     this.#pending.drop();
-    this.#onLost(); // first: whatever else breaks, the next who asks finds another actor
-    this.#watch.close();
+    this.guarded(this.#onLost); // first: the next who asks finds another actor
+    this.guarded(() => this.#watch.close());
     this.#deps.metrics?.count('atrium_rooms_lost_total', why);
-    const level = why === 'retired' ? 'debug' : 'warn';
-    this.#deps.log[level](
+    this.#deps.log[why === 'retired' ? 'debug' : 'warn'](
       { roomId: this.room.id, epoch: this.#ground.epoch, durable: this.#gate.durable, decided: this.room.version, why },
       'room lost',
     );
     // Fenced entries were not written, so nothing that waited had its effect; of the others it is not known.
-    this.#gate.refuseAll(new AppError(why === 'fenced' ? 'ROOM_MOVED' : 'OUTCOME_UNKNOWN'));
-    this.#partings.loseEveryone();
+    this.guarded(() => this.#gate.refuseAll(new AppError(why === 'fenced' ? 'ROOM_MOVED' : 'OUTCOME_UNKNOWN')));
+    this.guarded(() => this.#partings.loseEveryone());
   }
 
   guarded(task: () => void): void {

@@ -146,10 +146,8 @@ function decideAnew(room: RoomState, command: Command, ctx: DecideContext): Effe
       return decideClose(command);
     case 'room.touch':
       return [{ type: 'reply', value: null, when: 'now' }];
-    case 'clock.tick': {
-      const late = decideLateYdocs(room); // first: one that cannot be read must not keep it from the others who has left with this tick
-      return [...decideTick(room, ctx), ...late];
-    }
+    case 'clock.tick':
+      return [...decideTick(room, ctx), ...decideLateYdocs(room)];
     default:
       return command satisfies never;
   }

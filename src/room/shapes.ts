@@ -264,6 +264,14 @@ export type Effect =
       readonly facts: JsonObject;
       readonly when: When;
     }
+  /** A Yjs document could not be read. Whoever runs the server is to know; and who asked for it, unless nobody did. */
+  | {
+      readonly type: 'unreadable';
+      readonly guid: string;
+      readonly askedBy: SessionId | null;
+      readonly error: unknown;
+      readonly when: When;
+    }
   | { readonly type: 'reply'; readonly value: unknown; readonly when: When }
   /** Keep this version of the history for good, when all that is in it is durable, and reply with its id. */
   | { readonly type: 'keep'; readonly version: TakenVersion }

@@ -70,7 +70,13 @@ async function aClient() {
       if (command.type === 'event.broadcast') return [command.event];
       return command.type === 'storage.change' ? [`${command.ops[0]!.opId}${command.missingFiles?.join() ?? ''}`] : [];
     });
-  return { gateway, handler, closes, looks, sent, say, opOf, place, ring, heard, clock };
+  /** The same of presences, which are taken out. */
+  const presences = () => {
+    const patches = told.filter((command) => command.type === 'presence.patch');
+    for (const patch of patches) told.splice(told.indexOf(patch), 1);
+    return patches.map(({ data }) => data);
+  };
+  return { gateway, handler, closes, looks, sent, say, opOf, place, ring, heard, presences, clock };
 }
 
 describe('a client that names files', () => {
@@ -137,6 +143,26 @@ describe('a client that names files', () => {
     looks[1]!.answer([]);
     await settled();
     expect(heard()).toEqual(['1:0']);
+  });
+
+  test('[FC9] and nothing that was held overtakes what it said since: of that the room hears events alone, in order', async () => {
+    const { gateway, looks, place, ring, say, presences, heard } = await aClient();
+    place(0);
+    say({ type: 100, data: { cursor: 1 } }, { type: 103, event: 1 });
+    gateway.loseSessions([asSessionId('w-1')]);
+    say({ type: 103, event: 2 }, { type: 100, data: { cursor: 2 } });
+    say({ type: 100, data: { cursor: 3 } });
+    await settled();
+    await settled();
+    place(0); // its client has read Storage
+    ring(3);
+    expect([presences(), heard(), looks.length]).toEqual([[{ cursor: 3 }], [1, 2], 2]);
+    looks[0]!.answer([]);
+    await settled();
+    expect([presences(), heard()]).toEqual([[], []]);
+    looks[1]!.answer([]);
+    await settled();
+    expect([presences(), heard()]).toEqual([[], ['1:0', 3]]);
   });
 
   test('[FC9] joins anew when the database cannot be asked, and is closed when that is our own fault', async () => {

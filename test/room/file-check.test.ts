@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../src/base/errors.ts';
-import { asSessionId, type SessionId } from '../../src/base/ids.ts';
+import { asSessionId } from '../../src/base/ids.ts';
 import { OP } from '../../src/protocol/storage-ops.ts';
 import { FileCheck } from '../../src/room/file-check.ts';
 import type { Command } from '../../src/room/shapes.ts';
@@ -12,16 +12,12 @@ const data = (letter: string) => ({ id: fileId(letter), name: 'a', size: 1, mime
 
 /** A check whose database answers when told. */
 function aCheck() {
-  let session: SessionId | null = me;
   const passed: Command[] = [];
-  const heard: unknown[] = [];
   const failures: unknown[] = [];
   const looks: { ids: readonly string[]; answer(missing: string[]): void; fail(error: Error): void }[] = [];
   const check = new FileCheck({
     findMissing: (ids) => new Promise((answer, fail) => looks.push({ ids, answer, fail })),
-    session: () => session,
     pass: (commands) => void passed.push(...commands),
-    hear: (frame) => void heard.push(frame),
     failed: (error) => void failures.push(error),
   });
   const event = (n: number): Command => ({ type: 'event.broadcast', from: me, event: n });
@@ -37,11 +33,8 @@ function aCheck() {
       data: data(letter),
     })),
   });
-  const take = (frame: string, ...commands: Command[]) => check.take(frame, commands);
-  const become = (next: SessionId | null): void => {
-    session = next;
-  };
-  return { passed, heard, failures, looks, take, event, change, become };
+  const take = (frame: string, ...commands: Command[]) => check.take(commands, frame.length);
+  return { check, passed, failures, looks, take, event, change };
 }
 
 describe('files in frames', () => {
@@ -85,37 +78,31 @@ describe('files in frames', () => {
     expect(take('f', event(4))).toBe('passed');
   });
 
-  test('[FC5] when the session has changed meanwhile, all that was held is heard anew, in order', async () => {
-    const { take, change, event, passed, heard, looks, become } = aCheck();
+  test('[FC5] when the session ends, all that was held is handed back in order, and nothing of it is passed on', async () => {
+    const { check, take, change, event, passed, looks } = aCheck();
+    expect(check.end()).toEqual([]);
     take('a', change('a'));
-    take('b', event(1));
-    become(asSessionId('w-2'));
+    take('b', event(1), event(2));
+    take('c', change('c'));
+    expect(check.end()).toEqual([[change('a')], [event(1), event(2)], [change('c')]]);
     looks[0]!.answer([]);
     await settled();
-    expect([passed, heard]).toEqual([[], ['a', 'b']]);
+    expect([passed, check.isLooking, looks.length]).toEqual([[], false, 1]);
   });
 
-  test('[FC5] also what was held of a session that is none, and only what is of another one', async () => {
-    const { take, change, event, passed, heard, looks, become } = aCheck();
-    take('a', change('a'));
-    become(null);
-    take('b', event(1));
-    become(me);
-    take('c', event(2));
-    looks[0]!.answer([]);
-    await settled();
-    expect([passed, heard]).toEqual([[change('a'), event(2)], ['b']]);
-  });
-
-  test('[FC6] when nobody can say what is missing, that is told, and all is heard anew', async () => {
-    const { take, change, event, passed, heard, failures, looks, become } = aCheck();
+  test('[FC6] when nobody can say what is missing, that is told, and all stays held; not when it has ended by then', async () => {
+    const { check, take, change, event, passed, failures, looks } = aCheck();
     take('a', change('a'));
     take('b', event(1));
     const away = new AppError('DATABASE_UNAVAILABLE');
     looks[0]!.fail(away);
-    become(null);
     await settled();
-    expect([passed, heard, failures]).toEqual([[], ['a', 'b'], [away]]);
+    expect([passed, failures, check.end()]).toEqual([[], [away], [[change('a')], [event(1)]]]);
+    take('a', change('a'));
+    check.end();
+    looks[1]!.fail(away);
+    await settled();
+    expect(failures).toEqual([away]);
   });
 
   test('[FC7] so much may wait, and no more', async () => {

@@ -30,3 +30,24 @@ test('[GA23] an answer holds its text, or the bytes that others may be answered,
   expect(heldBy({ actor: 1, lines: pieces })).toEqual({ bytes: 6, shared: pieces });
   for (const small of [null, 1, { ops: [] }, [], [{ name: 'ann' }]]) expect(heldBy(small).bytes).toBe(0);
 });
+
+test('[GA15] where the release of one breaks, those behind it stay in order, and are refused with the room', () => {
+  const gate = new Gate(0);
+  const heard: string[] = [];
+  const one = (name: string, bytes: number) => ({
+    bytes,
+    release: () => void heard.push(`${name} released`),
+    refuse: () => void heard.push(`${name} refused`),
+  });
+  const broken = (): never => {
+    throw new Error('broken');
+  };
+  gate.pass(1, one('a', 1));
+  gate.pass(1, { ...one('b', 10), release: broken });
+  gate.pass(1, one('c', 100));
+  gate.pass(2, one('d', 1_000));
+  expect(() => gate.open(1)).toThrow('broken');
+  expect(gate.bytes).toBe(1_100);
+  gate.refuseAll(new AppError('OUTCOME_UNKNOWN'));
+  expect([heard, gate.bytes]).toEqual([['a released', 'c refused', 'd refused'], 0]);
+});

@@ -116,6 +116,22 @@ describe('a session whose room is lost', () => {
     ]);
   });
 
+  test('[RJ4] of a frame with an event the room hears the event alone, once it is told the newest of the rest', async () => {
+    const { gateway, joins, told, say } = await aClient();
+    gateway.loseSessions([first]);
+    await settled();
+    told.splice(0);
+    say({ type: 100, data: { x: 2 } }, { type: 103, event: 'hi' }, { type: 201, ops: [] });
+    say({ type: 100, data: { x: 3 } });
+    joins[1]!.answer();
+    await settled();
+    expect(told).toMatchObject([
+      { type: 'presence.patch', data: { x: 3 } },
+      { type: 'storage.fetch' },
+      { type: 'event.broadcast', from: 'w-2', event: 'hi' },
+    ]);
+  });
+
   test('[RJ5] tries again while the room is between owners or the database is away, and closes on any other refusal', async () => {
     const { gateway, joins, clock, closes } = await aClient();
     gateway.loseSessions([first]);

@@ -606,6 +606,22 @@ test('[GA15] a message that cannot be encoded costs its room the memory of it, n
   expect(lost()).toBe(1);
 });
 
+test('[GA15] who waits behind it for the same commit hears that it is not known, and the room is brought down', async () => {
+  const { actor, appends, lost } = withPeople(anActor());
+  actor.tell(set('ann', 1, 1));
+  actor.whenDurable({
+    release() {
+      throw new RangeError('Invalid string length');
+    },
+  });
+  const read = actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' });
+  const stopped = actor.stop();
+  appends[0]!.answer('committed');
+  await expect(read).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+  await stopped;
+  expect(lost()).toBe(1);
+});
+
 test('[GA10] a record that cannot be encoded drops the room: nothing after it is written', async () => {
   const { actor, appends, lost } = withPeople(anActor());
   const doc = new Y.Doc();
@@ -617,23 +633,29 @@ test('[GA10] a record that cannot be encoded drops the room: nothing after it is
   expect(appends).toEqual([]);
 });
 
-test('[GA10] a room that is lost makes way first, whatever breaks after that', () => {
+test('[GA10] a room that is lost makes way first, refuses all who wait, and sends its people away, whatever breaks meanwhile', async () => {
+  const { actor, lost, closed } = withPeople(anActor({}, { watcher: aBrokenWatcher() }));
+  actor.tell(set('ann', 1, 1));
+  const read = actor.act({ type: 'storage.read', format: 'json', typeKey: 'serviceType' });
+  actor.recall({ stream: 5, epoch: 4 });
+  await expect(read).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+  expect([lost(), closed]).toEqual([1, [{ to: ['ann', 'bob'], code: 'joins anew' }]]);
+});
+
+test('[GA10] and so does one that stops', async () => {
+  const { actor, closed } = withPeople(anActor({}, { watcher: aBrokenWatcher() }));
+  await actor.stop();
+  expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'joins anew' }]);
+});
+
+/** One that throws when it is told that a room sleeps. */
+function aBrokenWatcher(): RoomWatcher {
   const nothing = (): void => undefined;
-  const broken = (): never => {
+  const closed = (): never => {
     throw new Error('broken');
   };
-  const watcher = {
-    wantsChanges: false,
-    opened: nothing,
-    closed: broken,
-    changed: nothing,
-    entered: nothing,
-    left: nothing,
-  };
-  const { actor, lost } = anActor({}, { watcher });
-  expect(() => actor.recall({ stream: 5, epoch: 4 })).toThrow('broken');
-  expect(lost()).toBe(1);
-});
+  return { wantsChanges: false, opened: nothing, closed, changed: nothing, entered: nothing, left: nothing };
+}
 
 test('[GA16] a reader who asks for more than may wait at the gate is refused, and only that one', async () => {
   const { actor, closed, appends } = withPeople(anActor({ pendingBytesMax: 10_000_000 }));

@@ -212,13 +212,14 @@ export class ActorHost<Command> {
   async resumeAll(): Promise<void> {
     if (this.#isResuming) return;
     this.#isResuming = true;
+    this.#areSuspended = false; // before the first is resumed: the lease may lapse before the last is
     const rest = [...this.#slots];
     let remaining = 0;
     await side(RESUMES_MAX, async () => {
       for (let next = rest.pop(); next !== undefined; next = rest.pop()) if (!(await this.#isResumed(next))) remaining += 1;
     });
     this.#isResuming = false;
-    if (remaining === 0) this.#areSuspended = false;
+    if (remaining > 0) this.#areSuspended = true;
   }
 
   async #isResumed([key, { actor }]: [string, Slot<Command>]): Promise<boolean> {

@@ -81,9 +81,9 @@ export class SqlOwnership implements Ownership {
       const claim = await this.#tryClaim(stream, hasFenced ? 'expired' : 'dead');
       if (claim !== null) return claim;
       const [found] = await this.#deps.db.query(ownerQuery(stream, this.incarnation));
-      if (found === undefined) return { refused: 'gone' };
-      if (!found.holdsLease) this.#lapse('fenced by another worker');
+      if (found?.holdsLease === false) this.#lapse('fenced by another worker');
       this.#mustServe();
+      if (found === undefined) return { refused: 'gone' };
       const { owner, address, until } = found;
       hasFenced = owner !== null && !found.isFenced && found.isExpired && (await this.fence(owner, 'expired'));
       const isFree = owner === null || found.isFenced || hasFenced;

@@ -6,6 +6,7 @@
  */
 import { isWithin } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
+import type { SessionId } from '../../base/ids.ts';
 import { SmallMap, SmallSet } from '../../base/small.ts';
 import { allows } from '../../protocol/permissions.ts';
 import { noteChange } from '../history.ts';
@@ -44,14 +45,26 @@ export function decideYdocFetch(room: RoomState, { from, guid, vector }: Of<'ydo
   return [];
 }
 
-/** Answers what was asked too often, as documents and rights are by now. */
+/** Answers what was asked too often, as documents and rights are by now. Never throws. */
 export function decideLateYdocs(room: RoomState): Effect[] {
   const effects: Effect[] = [];
   for (const { session, guid, vector } of takeLate(room)) {
     if (!allows(session.permissions, 'storage', 'read')) continue;
-    effects.push(answer(session, room.ydocs.get(guid) ?? emptyYdoc(), { guid, vector: encodeVector(vector) }));
+    const doc = room.ydocs.get(guid) ?? emptyYdoc();
+    effects.push(
+      unlessUnreadable({ guid, askedBy: session.id }, () => answer(session, doc, { guid, vector: encodeVector(vector) })),
+    );
   }
   return effects;
+}
+
+/** Of one document among several: that it cannot be read concerns nobody who waits for another. */
+function unlessUnreadable(of: { readonly guid: string; readonly askedBy: SessionId | null }, made: () => Effect): Effect {
+  try {
+    return made();
+  } catch (error) {
+    return { type: 'unreadable', ...of, error, when: 'now' };
+  }
 }
 
 /** From here on the session follows the document. */
@@ -182,16 +195,17 @@ export function docsToSettle(room: RoomState): Ydoc[] {
 export function decideYdocSettle(room: RoomState): Effect[] {
   const effects: Effect[] = [];
   for (const guid of [...room.unsettled]) {
-    const doc = room.ydocs.get(guid);
-    if (doc === undefined || !hasSdkFollower(room, guid)) {
-      room.unsettled.delete(guid);
-      continue;
-    }
-    const hash = snapshotHash(doc);
     room.unsettled.delete(guid);
-    effects.push({ type: 'send', to: { ydocBut: null, guid }, when: 'durable', message: { type: 'ydoc.hash', guid, hash } });
+    const doc = room.ydocs.get(guid);
+    if (doc === undefined || !hasSdkFollower(room, guid)) continue;
+    effects.push(unlessUnreadable({ guid, askedBy: null }, () => hashOf(guid, doc)));
   }
   return effects;
+}
+
+function hashOf(guid: string, doc: Ydoc): Effect {
+  const message = { type: 'ydoc.hash', guid, hash: snapshotHash(doc) } as const;
+  return { type: 'send', to: { ydocBut: null, guid }, when: 'durable', message };
 }
 
 export function decideYdocRead(room: RoomState, { guid }: Of<'ydoc.read'>): Effect[] {

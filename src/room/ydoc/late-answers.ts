@@ -59,7 +59,7 @@ export function hasLateAnswers(room: RoomState): boolean {
   return late.has(room);
 }
 
-/** Those whose turn it is, oldest sessions first; none of sessions that have left. One that is not reached, because another one failed, waits for the next tick. */
+/** Those whose turn it is, oldest sessions first; none of sessions that have left. */
 export function* takeLate(room: RoomState): Iterable<LateQuestion> {
   const bySession = late.get(room) ?? new Map<SessionId, Map<string, Vector>>();
   let bytes = 0;

@@ -414,6 +414,29 @@ test('[AH14] without a lease actors are kept and those that load are dropped; wi
   expect(actor.heard).toEqual(['1', 'suspend', 'resume', 'resume', 'tick', 'tick']); // and not a third time
 });
 
+test('[AH14] those that were resumed before the lease lapsed once more are resumed with the next, also where the last was still on its way', async () => {
+  const { host, loads, clock } = aHost();
+  const asked = ['a', 'b'].map((key) => host.ask(key, '1'));
+  for (const { ready } of loads) ready();
+  await Promise.all(asked);
+  const [a, b] = loads.map(({ actor }) => actor) as [Recorder, Recorder];
+  let resumed = (_: 'resumed'): void => undefined;
+  b.resume = () =>
+    new Promise((resolve) => {
+      resumed = resolve;
+    });
+  host.suspendAll();
+  const first = host.resumeAll();
+  await settled();
+  host.suspendAll();
+  await host.resumeAll(); // the first is under way
+  resumed('resumed');
+  await first;
+  clock.advance(1_000);
+  await settled();
+  expect(a.heard).toEqual(['1', 'suspend', 'resume', 'suspend', 'resume', 'tick']);
+});
+
 test('[AH23] an actor that is dropped while it loads is told so once it is there; one that waits for its turn is not loaded', async () => {
   const { host, loads } = aHost();
   const asked = Array.from({ length: LOADS_MAX + 1 }, (_, n) => host.ask(`a${n}`, '1').catch(({ code }: AppError) => code));

@@ -262,6 +262,28 @@ test('[OW7] an answer that comes after the end does not bring the lease back', a
   await expect(ownership.claim(await aStream(db))).rejects.toMatchObject({ code: 'SERVER_STOPPING' });
 });
 
+test('[OW7] nor does one that comes after the end say that an actor is gone', async () => {
+  let looked = (): void => undefined;
+  const isLooking = new Promise<void>((resolve) => {
+    looked = resolve;
+  });
+  let answer = (): void => undefined;
+  const through = meddled(db, async (query, run) => {
+    const rows = await run();
+    if (!query.text.includes('"holdsLease"')) return rows;
+    looked();
+    return new Promise((resolve) => {
+      answer = () => resolve(rows);
+    });
+  });
+  const { ownership } = await aWorker(through);
+  const claim = ownership.claim(9_999_999).catch(({ code }: AppError) => code);
+  await isLooking;
+  ownership.abandon('test');
+  answer();
+  expect(await claim).toBe('SERVER_STOPPING');
+});
+
 test('[OW7] the database does not renew a lease that has run out there: the worker is told, and its next life has another name', async () => {
   const watched = renewals();
   const { ownership, clock, lapses } = await aWorker(watched.db);
