@@ -184,6 +184,7 @@ export type Command =
       readonly ttlMs: number;
     } & Repeated) // → null
   | { readonly type: 'storage.read'; readonly format: 'plain-lson' | 'json'; readonly typeKey: string } // → Pieces of JSON in UTF-8
+  | { readonly type: 'storage.read'; readonly format: 'array' } // → the same, of all nodes in full
   | { readonly type: 'storage.refers'; readonly fileIds: readonly string[] } // → string[], those of them that Storage refers to
   | ({ readonly type: 'storage.initialize'; readonly root: Json; readonly typeKey: string } & Repeated) // → JSON text
   | ({ readonly type: 'storage.delete' } & Repeated) // → null
