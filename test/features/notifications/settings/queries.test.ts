@@ -90,6 +90,8 @@ test('[NS8] rooms for which a user set something are listed page by page, of one
   const ids = places.map(({ roomId }) => roomId);
   expect([await list(0, 10), await list(0, 2), await list(places[1]!.pk, 2)]).toEqual([ids, ids.slice(0, 2), ids.slice(2)]);
   expect([await list(0, 10, 'acme'), await list(0, 10, 'none')]).toEqual([[ids[1]], []]);
+  await deleteRoomSettings(db, places[2]!);
+  expect(await list(0, 10)).toEqual(ids.slice(0, 2));
   const [first] = await listRoomSettings(db, { userId, organizationId: null, afterPk: 0, limit: 1 });
   expect(first).toEqual({ roomPk: places[0]!.pk, roomId: ids[0], threads: 'none', textMentions: null });
 });
