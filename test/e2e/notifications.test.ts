@@ -491,6 +491,7 @@ test('[E2E-N17] webhooks hear of a private thread only for those whose token let
   const hidden = await write(roomId, 'ann', mentions(insider, outsider, unseen), { visibility: 'private' });
   const open = await write(roomId, 'ann', mentions(insider, outsider, unseen));
   await eventsOf(receiver, hook, { roomId, count: 4 });
+  await backend.updateNotificationSettings({ userId: insider, data: { email: { $last: true } as any } });
   await backend.triggerInboxNotification({
     userId: insider,
     roomId,

@@ -2,7 +2,7 @@
 import type { RoomId } from '../../../base/ids.ts';
 import { type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import { channelsAfter, channelsFor, type StoredRoomSettings } from './rules.ts';
-import type { Channel, ChannelSettingsChange, RoomSettingsChange } from './shapes.ts';
+import type { Channel, ChannelSettings, ChannelSettingsChange, RoomSettingsChange } from './shapes.ts';
 
 interface InRoom {
   readonly roomId: RoomId;
@@ -91,7 +91,7 @@ export async function deleteChannels(db: Sql, userId: string): Promise<void> {
 /** The channels by which a user wants to hear of notifications of a kind. */
 export async function findChannelsFor(
   db: Sql,
-  { userId, kind, byDefault }: { userId: string; kind: string; byDefault: readonly Channel[] },
+  { userId, kind, byDefault }: { userId: string; kind: string; byDefault: ChannelSettings },
 ): Promise<Channel[]> {
   return channelsFor(kind, await findChannels(db, userId), byDefault);
 }
