@@ -153,6 +153,7 @@ export type Command =
   | { readonly type: 'presence.patch'; readonly from: SessionId; readonly data: JsonObject; readonly targetActor: number | null }
   | { readonly type: 'presence.fetch'; readonly from: SessionId }
   | ({ readonly type: 'event.broadcast'; readonly from: SessionId | null; readonly event: Json } & Repeated)
+  | { readonly type: 'feed.request'; readonly from: SessionId; readonly requestId: string }
   | { readonly type: 'storage.fetch'; readonly from: SessionId }
   | {
       readonly type: 'storage.change';
