@@ -245,6 +245,14 @@ export const SETTINGS = {
     'Channels by which users are told of notifications unless they say otherwise: email, slack, teams, webPush, with commas between; or none.',
     { default: 'email', pattern: '^(none|(email|slack|teams|webPush)(,(email|slack|teams|webPush))*)$' },
   ),
+  NOTIFICATION_KINDS: Type.Optional(
+    text(
+      'Kinds of your own, with commas between, that go out by NOTIFICATION_CHANNELS, too; others only to users who asked for them.',
+      {
+        pattern: '^\\$[a-zA-Z_]{1,128}(,\\$[a-zA-Z_]{1,128})*$',
+      },
+    ),
+  ),
   BATCHED_NOTIFICATION_KINDS: Type.Optional(
     text('Kinds of your own, with commas between, whose activities on one subject gather in one notification, up to 50.', {
       pattern: '^\\$[a-zA-Z_]{1,128}(,\\$[a-zA-Z_]{1,128})*$',

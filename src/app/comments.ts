@@ -5,12 +5,14 @@ import { newId, type RoomId } from '../base/ids.ts';
 import { commentRoutes } from '../features/comments/comments/routes.ts';
 import type { SubscriptionDefault } from '../features/comments/filters/queries.ts';
 import type { RoomOfThreads } from '../features/comments/reading/queries.ts';
-import { readingRoutes } from '../features/comments/reading/routes.ts';
+import { type InboxOfThreads, readingRoutes } from '../features/comments/reading/routes.ts';
 import { subscriptionRoutes } from '../features/comments/subscriptions/routes.ts';
 import { threadRoutes } from '../features/comments/threads/routes.ts';
 import { BACK_END } from '../features/comments/threads/rules.ts';
 import { writingRoutes } from '../features/comments/writing/routes.ts';
-import { findDeletedInboxSince, findInboxChangedSince, findInboxOfThreads } from '../features/notifications/inbox/queries.ts';
+import { findDeletedInboxSince, findInboxOfThreads, findInboxSince } from '../features/notifications/inbox/queries.ts';
+import { readableOf } from '../features/notifications/inbox/rules.ts';
+import { readMineSince } from '../features/notifications/my-inbox/routes.ts';
 import { ReaderNotes } from '../features/notifications/readers/queries.ts';
 import { findRoomIds, type RoomAtEntry } from '../features/rooms/queries.ts';
 import { permissionsIn, personOf } from '../features/tokens/queries.ts';
@@ -19,7 +21,7 @@ import type { SqlOutbox } from '../kernel/persistence/sql-outbox.ts';
 import type { Principal } from '../kernel/transport/principal.ts';
 import type { BoundRoute } from '../kernel/transport/route.ts';
 import { type AppEvent, appEventOf } from '../protocol/app-events.ts';
-import type { Permissions } from '../protocol/permissions.ts';
+import { NO_PERMISSIONS, type Permissions } from '../protocol/permissions.ts';
 import type { CommentMessage } from '../protocol/server-messages.ts';
 import type { Command, RoomDoor } from '../room/shapes.ts';
 import { type RoomHint, RoomHints } from './room-hints.ts';
@@ -61,7 +63,7 @@ export function commentParts({ db, outbox, rooms, byDefault, findRoom }: Comment
       return { userId, permissions };
     },
     permissionsIn: (principal: Principal, room: RoomOfThreads) => permissionsOrNone(principal, room),
-    inbox: { of: findInboxOfThreads, changedSince: findInboxChangedSince, deletedSince: findDeletedInboxSince },
+    inbox: inboxOfThreads(db),
   };
   return [
     ...threadRoutes(deps),
@@ -70,6 +72,21 @@ export function commentParts({ db, outbox, rooms, byDefault, findRoom }: Comment
     ...readingRoutes(clients),
     ...writingRoutes(clients),
   ];
+}
+
+function inboxOfThreads(db: Sql): InboxOfThreads {
+  const permissionsIn = async (principal: Principal, room: RoomOfThreads) =>
+    (await permissionsOrNone(principal, room)) ?? NO_PERMISSIONS;
+  return {
+    of: findInboxOfThreads,
+    ofRoomSince: (sql, { userId, room, sinceMs }) => {
+      const filter = { roomIds: [room.id], kinds: ['thread'], unread: [] };
+      return findInboxSince(sql, { userId, organizationId: null, filter, readable: readableOf([room]) }, sinceMs);
+    },
+    ofPersonSince: (principal, sinceMs) =>
+      readMineSince(principal, { query: undefined, sinceMs }, { db, personOf, permissionsIn }),
+    deletedSince: findDeletedInboxSince,
+  };
 }
 
 /** Null for who has no access to a room that is there. */

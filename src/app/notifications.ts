@@ -11,7 +11,7 @@ import { inboxRoutes } from '../features/notifications/inbox/routes.ts';
 import { myInboxRoutes } from '../features/notifications/my-inbox/routes.ts';
 import { notifyOfComments } from '../features/notifications/of-comments/queries.ts';
 import { settingsRoutes } from '../features/notifications/settings/routes.ts';
-import { channelsNamed } from '../features/notifications/settings/rules.ts';
+import { channelsByDefault } from '../features/notifications/settings/rules.ts';
 import { textMentionRoutes } from '../features/notifications/text-mentions/routes.ts';
 import { permissionsIn, personOf } from '../features/tokens/queries.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
@@ -61,7 +61,7 @@ export function notificationParts({ db, outbox, settings, roomExists }: Notifica
       db,
       personOf,
       inRoomByDefault: { threads, textMentions },
-      channelsByDefault: channelsNamed(settings.NOTIFICATION_CHANNELS),
+      channelsByDefault: channelsByDefault({ channels: settings.NOTIFICATION_CHANNELS, kinds: settings.NOTIFICATION_KINDS }),
     }),
     ...groupRoutes({ db, personOf }),
     ...textMentionRoutes({ db, outbox, byDefault: textMentions, nowMs, newNotificationId, personOf }),

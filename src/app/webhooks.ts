@@ -4,7 +4,7 @@ import { isoFromMs, systemClock } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
 import { findChannelsFor } from '../features/notifications/settings/queries.ts';
-import { channelsNamed } from '../features/notifications/settings/rules.ts';
+import { channelsByDefault } from '../features/notifications/settings/rules.ts';
 import { enqueue } from '../features/webhooks/delivery/queries.ts';
 import { bodyOf, messageOf } from '../features/webhooks/delivery/rules.ts';
 import { WebhookSender } from '../features/webhooks/delivery/sender.ts';
@@ -40,11 +40,11 @@ const NOTIFICATIONS_AT_ONCE = 100;
 const LOOKED_MS = LOOK_EVERY_MS + 250;
 
 export function openWebhooks(settings: Settings, { db, log, outbox, workerName }: OpenWebhooks): OpenedWebhooks {
-  const { PROJECT_ID: projectId, WEBHOOK_TARGETS: targets, NOTIFICATION_CHANNELS } = settings;
+  const { PROJECT_ID: projectId, WEBHOOK_TARGETS: targets } = settings;
   const outgoing = new HttpOutgoing({ targets });
   const sender = new WebhookSender({ db, clock: systemClock, log, outgoing });
   const nudge = (): void => sender.nudge();
-  const byDefault = channelsNamed(NOTIFICATION_CHANNELS);
+  const byDefault = channelsByDefault({ channels: settings.NOTIFICATION_CHANNELS, kinds: settings.NOTIFICATION_KINDS });
   const notifications = {
     projectId,
     nowIso: () => isoFromMs(systemClock.nowMs()),

@@ -16,6 +16,8 @@ import { checkOps, type Op } from './storage-ops.ts';
 export type ClientMessage =
   | { readonly type: 'presence'; readonly data: JsonObject; readonly targetActor: number | null }
   | { readonly type: 'broadcast'; readonly event: Json }
+  /** Any of the requests about feeds, which are not served: who asked waits for an answer. */
+  | { readonly type: 'feed.request'; readonly requestId: string }
   | { readonly type: 'storage.fetch' }
   | { readonly type: 'storage.change'; readonly ops: readonly Op[] }
   | { readonly type: 'ydoc.fetch'; readonly guid: string; readonly vector: Uint8Array }
@@ -29,6 +31,8 @@ export const FRAME_DEPTH_MAX = JSON_DEPTH_MAX + 6;
 
 const Guid = Type.Optional(Type.String({ maxLength: NAME_LENGTHS.guid }));
 
+const FeedRequest = Type.Object({ requestId: Type.String({ maxLength: 128 }) });
+
 const SHAPES = {
   100: Type.Object({ data: Type.Object({}), targetActor: Type.Optional(Type.Integer()) }), // a record would look at each key
   103: Type.Object({ event: Type.Unknown() }),
@@ -36,10 +40,20 @@ const SHAPES = {
   201: Type.Object({ ops: Type.Array(Type.Unknown()) }),
   300: Type.Object({ vector: Type.String(), guid: Guid }),
   301: Type.Object({ update: Type.String(), guid: Guid, v2: Type.Optional(Type.Boolean()) }),
+  510: FeedRequest,
+  511: FeedRequest,
+  512: FeedRequest,
+  513: FeedRequest,
+  514: FeedRequest,
+  515: FeedRequest,
+  516: FeedRequest,
+  517: FeedRequest,
 } as const;
 
 type Code = keyof typeof SHAPES;
 type Fields<Key extends Code> = Static<(typeof SHAPES)[Key]>;
+
+const feedRequest = ({ requestId }: Static<typeof FeedRequest>): ClientMessage => ({ type: 'feed.request', requestId });
 
 const READERS: { readonly [Key in Code]: (fields: Fields<Key>) => ClientMessage } = {
   100: (fields) => ({ type: 'presence', data: fields.data as JsonObject, targetActor: fields.targetActor ?? null }),
@@ -48,6 +62,14 @@ const READERS: { readonly [Key in Code]: (fields: Fields<Key>) => ClientMessage 
   201: (fields) => ({ type: 'storage.change', ops: checkOps(fields.ops) }),
   300: (fields) => ({ type: 'ydoc.fetch', guid: fields.guid ?? '', vector: bytesOf('vector', fields.vector) }),
   301: readYdocChange,
+  510: feedRequest,
+  511: feedRequest,
+  512: feedRequest,
+  513: feedRequest,
+  514: feedRequest,
+  515: feedRequest,
+  516: feedRequest,
+  517: feedRequest,
 };
 
 const CHECKS = new Map(Object.entries(SHAPES).map(([code, shape]) => [Number(code), Compile(shape)]));

@@ -140,6 +140,18 @@ export function checkScopes(scopes: unknown, key: string, rule: 'set' | 'union')
   return unique;
 }
 
+/** The same, but that comments are read at most. */
+export function readingComments(permissions: Permissions): Permissions {
+  const atMost = (level: Level): Level => (level === 'write' ? 'read' : level);
+  const { comments, 'comments:public': publicly, 'comments:private': privately } = permissions;
+  return theOne({
+    ...permissions,
+    comments: atMost(comments),
+    'comments:public': atMost(publicly),
+    'comments:private': atMost(privately),
+  });
+}
+
 function statedBy(scopes: readonly string[]): Stated {
   if (scopes.length === 0) return { room: 'none' }; // an empty list is a statement: it beats the lists below it
   const stated: Stated = {};

@@ -59,6 +59,8 @@ export type ServerMessage =
   | { readonly type: 'presences'; readonly texts: readonly string[] }
   /** `actor` −1: sent over REST. */
   | { readonly type: 'event'; readonly actor: number; readonly event: Json }
+  /** To one of the requests about feeds, none of which is served. */
+  | { readonly type: 'feed.refused'; readonly requestId: string }
   /** All of Storage, as the frame that says it (`STORAGE_FRAME`). */
   | { readonly type: 'storage.state'; readonly frame: Pieces }
   | ({ readonly type: 'storage.ops' } & OpsText)
@@ -149,6 +151,8 @@ export function encodeForSdk(message: Exclude<ServerMessage, { type: 'storage.st
       return message.texts.join(',');
     case 'event':
       return JSON.stringify({ type: 103, actor: message.actor, event: message.event });
+    case 'feed.refused':
+      return JSON.stringify({ type: 508, requestId: message.requestId, code: 'INTERNAL', reason: 'This server has no feeds' });
     case 'storage.ops':
       return `{"type":201,"ops":${message.json ?? JSON.stringify(message.ops)}}`; // an object around it would cost a third more, and ops are many
     case 'storage.rejected':

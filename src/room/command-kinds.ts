@@ -35,6 +35,7 @@ const KINDS: Readonly<Record<Command['type'], Kind>> = {
   'presence.patch': kind('passes'),
   'presence.fetch': kind('passes'),
   'event.broadcast': kind('passes'),
+  'feed.request': kind('passes'),
   'storage.fetch': kind('large answer'),
   'storage.change': kind('changes'),
   'ydoc.fetch': kind('large answer'),

@@ -40,6 +40,8 @@ function commandOf(message: ClientMessage, from: SessionId): Command {
       return { type: 'presence.patch', from, data: message.data, targetActor: message.targetActor };
     case 'broadcast':
       return { type: 'event.broadcast', from, event: message.event };
+    case 'feed.request':
+      return { type: 'feed.request', from, requestId: message.requestId };
     case 'storage.fetch':
       return { type: 'storage.fetch', from };
     case 'storage.change':

@@ -20,7 +20,7 @@ import { Deliveries } from './deliveries.ts';
 import type { Hearer, Recipient } from './recipient.ts';
 import { DOWN_MS_MAX } from './rejoin.ts';
 import type { SessionSink } from './remote-sessions.ts';
-import { targetOf } from './socket-target.ts';
+import { takesSockets, targetOf } from './socket-target.ts';
 
 /** The same for all connections of this worker, and how many there may be. */
 export interface GatewayDeps extends ConnectionDeps {
@@ -58,9 +58,9 @@ export class Gateway implements SessionSink, ConnectionBook {
     return this.#connections.size;
   }
 
-  /** Whether a WebSocket upgrade on this path leads anywhere. */
+  /** Whether a WebSocket upgrade on this path is taken. */
   static serves(path: string): boolean {
-    return targetOf({ path, query: '' }) !== null;
+    return takesSockets(path);
   }
 
   accept(request: UpgradeRequest, socket: Socket): SocketHandler {

@@ -13,6 +13,7 @@ import { decideHistoryKeep, decideHistorySettle, emptyHistory } from './history.
 import { decideOnce } from './once.ts';
 import {
   decideBroadcast,
+  decideFeedRequest,
   decidePresence,
   decidePresenceFetch,
   decidePresenceSet,
@@ -92,6 +93,8 @@ function decideAnew(room: RoomState, command: Command, ctx: DecideContext): Effe
       return decidePresenceFetch(room, command);
     case 'event.broadcast':
       return decideBroadcast(room, command);
+    case 'feed.request':
+      return decideFeedRequest(command);
     case 'storage.fetch':
       return decideStorageFetch(room, command);
     case 'storage.change':

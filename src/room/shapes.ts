@@ -153,6 +153,7 @@ export type Command =
   | { readonly type: 'presence.patch'; readonly from: SessionId; readonly data: JsonObject; readonly targetActor: number | null }
   | { readonly type: 'presence.fetch'; readonly from: SessionId }
   | ({ readonly type: 'event.broadcast'; readonly from: SessionId | null; readonly event: Json } & Repeated)
+  | { readonly type: 'feed.request'; readonly from: SessionId; readonly requestId: string }
   | { readonly type: 'storage.fetch'; readonly from: SessionId }
   | {
       readonly type: 'storage.change';
@@ -184,6 +185,7 @@ export type Command =
       readonly ttlMs: number;
     } & Repeated) // → null
   | { readonly type: 'storage.read'; readonly format: 'plain-lson' | 'json'; readonly typeKey: string } // → Pieces of JSON in UTF-8
+  | { readonly type: 'storage.read'; readonly format: 'array' } // → the same, of all nodes in full
   | { readonly type: 'storage.refers'; readonly fileIds: readonly string[] } // → string[], those of them that Storage refers to
   | ({ readonly type: 'storage.initialize'; readonly root: Json; readonly typeKey: string } & Repeated) // → JSON text
   | ({ readonly type: 'storage.delete' } & Repeated) // → null

@@ -14,6 +14,8 @@ export type Credentials =
 
 const SDK_PATH = '/v8';
 const YJS_PREFIX = '/yjs/';
+/** The SDK dials it for AI copilots, which are not served; it would dial for ever if it could not be told so over a socket. */
+const AI_PATH = '/ai/v7';
 
 /**
  * SDK: `/v8?roomId=…&tok=…` or `&pubkey=…` (protocol 1.3). y-websocket: `/yjs/{roomId}?token=…` or `?pubkey=…`, the room id percent-encoded.
@@ -30,6 +32,11 @@ export function targetOf({ path, query }: { path: string; query: string }): Sock
   if (!path.startsWith(YJS_PREFIX)) return null;
   const roomId = decodeSegment(path.slice(YJS_PREFIX.length));
   return roomId === null ? null : { kind: 'yjs', roomId, credentials: credentialsOf(params.get('token'), params.get('pubkey')) };
+}
+
+/** Whether a socket on this path is taken: to enter a room, or to hear that there is nothing. */
+export function takesSockets(path: string): boolean {
+  return path === AI_PATH || targetOf({ path, query: '' }) !== null;
 }
 
 function credentialsOf(token: string | null, publicKey: string | null): Credentials {

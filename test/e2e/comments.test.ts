@@ -289,9 +289,13 @@ describe('users', () => {
       deletedSubscriptions: [],
       deletedInboxNotifications: [],
     });
-    expect(said(await anybody('/threads', threadBody()))).toBe(
-      '403 The user lacks the permission the token of a user on this room.',
-    );
+    expect(said(await anybody('/threads', threadBody()))).toBe('403 The user lacks the permission comments:write on this room.');
+    const subscribing = await ask(server, inRoom(roomId, `/threads/${threadId}/subscribe`), {
+      bearer: server.publicKey,
+      json: {},
+    });
+    expect(said(subscribing)).toBe('403 This needs the token of a user.');
+    expect(changes.meta.permissionHints).toEqual({ [roomId]: ['*:write', 'comments:read'] });
     expect((await ask(server, '/v2/c/threads', { bearer: server.publicKey })).status).toBe(403);
   });
 

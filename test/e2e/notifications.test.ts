@@ -316,6 +316,29 @@ describe('a browser', () => {
     expect((await client.getInboxNotifications()).inboxNotifications).toEqual([]);
   });
 
+  test('[E2E-N19] hears with the changes of its threads all that has changed in its inbox, for it goes on from there', async () => {
+    const [roomId, silent] = [await aRoom(), await aRoom()];
+    const [ann, bob] = [aUser('ann'), aUser('bob')];
+    const visitor = await enter(server, { roomId, ...as({ userId: bob }) });
+    const since = new Date();
+    await write(roomId, ann, mentions(bob));
+    const gone = await write(roomId, ann, mentions(bob));
+    await backend.updateRoomSubscriptionSettings({ roomId: silent, userId: bob, data: { threads: 'all' } });
+    await write(silent, ann, says('to all'));
+    await backend.triggerInboxNotification({ userId: bob, kind: '$ring' as never, subjectId: 's', activityData: {} as never });
+    await notifiedOf(bob, 4);
+    await backend.deleteThread({ roomId, threadId: gone.id });
+    await backend.updateRoomSubscriptionSettings({ roomId: silent, userId: bob, data: { threads: 'none' } });
+    const inbox = await visitor.client.getInboxNotificationsSince({ since });
+    const ofThreads = await httpOf(visitor).getUserThreadsSince_experimental({ since });
+    const idsOf = (some: { id: string }[]) => some.map(({ id }) => id).sort();
+    expect(inbox.inboxNotifications.updated).toHaveLength(3);
+    expect(idsOf(ofThreads.inboxNotifications.updated)).toEqual(idsOf(inbox.inboxNotifications.updated));
+    expect(idsOf(ofThreads.inboxNotifications.deleted)).toEqual(idsOf(inbox.inboxNotifications.deleted));
+    expect(idsOf(ofThreads.threads.updated)).toEqual(idsOf(inbox.threads.updated));
+    expect(ofThreads.permissionHints).toEqual({ [roomId]: ['*:write'], [silent]: ['*:write'] });
+  });
+
   test('[E2E-N10] is shown of private threads what its token lets it read, and no more', async () => {
     const roomId = await aRoom();
     const [ann, bob] = [aUser('ann'), aUser('bob')];
@@ -468,6 +491,7 @@ test('[E2E-N17] webhooks hear of a private thread only for those whose token let
   const hidden = await write(roomId, 'ann', mentions(insider, outsider, unseen), { visibility: 'private' });
   const open = await write(roomId, 'ann', mentions(insider, outsider, unseen));
   await eventsOf(receiver, hook, { roomId, count: 4 });
+  await backend.updateNotificationSettings({ userId: insider, data: { email: { $last: true } as any } });
   await backend.triggerInboxNotification({
     userId: insider,
     roomId,

@@ -1,7 +1,7 @@
 /** Who is here and what passes: entry, presence, events, leaving and coming back (conformance checks 1, 2, 5 to 13). */
 import { describe, expect, test } from 'vitest';
 import { CODE } from '../support/e2e/messages.ts';
-import { dial, enterRaw } from '../support/e2e/raw-client.ts';
+import { dial, enterRaw, RawClient } from '../support/e2e/raw-client.ts';
 import { enter, listen, type Visitor } from '../support/e2e/sdk-client.ts';
 import { aServer, freshRoomId, isExternal } from '../support/e2e/server.ts';
 import { accessTokenFor } from '../support/e2e/tokens.ts';
@@ -237,6 +237,16 @@ describe('events', () => {
     cy.room.broadcastEvent('fence');
     await until('the fence is here', () => own.length === 1);
     expect(own[0]).toMatchObject({ event: 'fence' });
+  });
+
+  test('[FR7] what is not served is refused at once: a request about feeds by an answer, a socket for AI with a code at which the SDK stops', async () => {
+    const { room } = await enter(server, { roomId: freshRoomId('feeds'), userId: 'al' });
+    const asked = performance.now();
+    const refusals = await Promise.allSettled([room.fetchFeeds(), room.addFeed('f'), room.addFeedMessage('f', { a: 1 })]);
+    expect(performance.now() - asked).toBeLessThan(4_000); // at 5 s the SDK gives up by itself
+    for (const refusal of refusals)
+      expect(refusal).toMatchObject({ status: 'rejected', reason: { message: 'This server has no feeds' } });
+    expect((await new RawClient(new URL('/ai/v7?tok=x', server.socketUrl)).closed).code).toBe(4001);
   });
 
   test('[E2E check 13] a message of an unknown code is passed over, and the rest of its frame is done', async () => {

@@ -1,5 +1,6 @@
 /** Storage as applications use it: real clients, the back end's SDK and REST on one tree (conformance checks 20 to 28 and 39). */
 import { LiveFile, LiveList, LiveMap, LiveObject } from '@liveblocks/client';
+import { kInternal } from '@liveblocks/core';
 import { describe, expect, test } from 'vitest';
 import type { FileData } from '../../src/protocol/storage-ops.ts';
 import { uploadAs } from '../support/e2e/files.ts';
@@ -358,5 +359,15 @@ describe('the back end', () => {
     expect(list).toEqual([expect.any(String), { type: 1, parentId: 'root', parentKey: 'list' }]);
     expect(nodes).toContainEqual([expect.any(String), { type: 3, parentId: list[0], parentKey: expect.any(String), data: 'x' }]);
     expect((await once())[0].actor).not.toBe(first.actor);
+  });
+
+  test('[E2E-S8] the SDK reads all nodes as a list, without entering the room', async () => {
+    const { roomId, al } = await twoVisitors('nodes', () => ({ a: 1, list: new LiveList(['x']) }));
+    const { httpClient } = (al.client as any)[kInternal];
+    const [root, list, item, ...more] = await httpClient.streamStorage({ roomId });
+    expect(root).toEqual(['root', { type: 0, data: { a: 1 } }]);
+    expect(list).toEqual([expect.any(String), { type: 1, parentId: 'root', parentKey: 'list' }]);
+    expect(item).toEqual([expect.any(String), { type: 3, parentId: list[0], parentKey: expect.any(String), data: 'x' }]);
+    expect(more).toEqual([]);
   });
 });

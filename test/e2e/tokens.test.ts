@@ -240,7 +240,7 @@ describe('the public key', () => {
     await backend.createRoom(roomId, { defaultAccesses: ['*:write'] });
     const { room } = await enter(server, { roomId, publicKey: server.publicKey });
     expect(room.getSelf()?.id).toBeUndefined();
-    expect(room.getSelf()?.canWrite).toBe(true);
+    expect([room.getSelf()?.canWrite, room.getSelf()?.canComment]).toEqual([true, false]);
     const { data } = await backend.getActiveUsers(roomId);
     expect(data).toEqual([{ type: 'user', id: null, connectionId: room.getSelf()!.connectionId, info: {} }]);
   });

@@ -19,6 +19,12 @@ test('[FR2] codes of newer clients are passed over, the rest of the frame counts
   expect(decode([{ type: 9_999, anything: true }, { type: 200 }])).toEqual([{ type: 'storage.fetch' }]);
 });
 
+test('[FR7] all requests about feeds are one', () => {
+  const codes = [510, 511, 512, 513, 514, 515, 516, 517];
+  const asked = decode(codes.map((type) => ({ type, requestId: `r${type}`, feedId: 'f' })));
+  expect(asked).toEqual(codes.map((type) => ({ type: 'feed.request', requestId: `r${type}` })));
+});
+
 test.each([
   ['not JSON', '{"type":', /not JSON/],
   ['a bare word', 'hello', /not JSON/],

@@ -62,6 +62,20 @@ export const getStorageRoute = route({
   },
 });
 
+export const listNodesForClientsRoute = route({
+  method: 'GET',
+  path: '/v2/c/rooms/:roomId/storage',
+  needs: 'storage:read',
+  tag,
+  summary: 'For the SDK: all nodes of the Storage, the root first',
+  params: RoomParams,
+  reply: bytes('application/json; charset=utf-8'),
+  refuses: ['ROOM_NOT_FOUND'],
+  async handle({ params }, { rooms }) {
+    return (await rooms.ask(checkRoomId(params.roomId, 'roomId'), { type: 'storage.read', format: 'array' })) as Pieces;
+  },
+});
+
 export const initializeStorageRoute = route({
   method: 'POST',
   path: '/v2/rooms/:roomId/storage',
@@ -163,6 +177,7 @@ export const sendMessageRoute = route({
 export function storageRoutes(deps: StorageDeps): BoundRoute[] {
   return [
     bindRoute(getStorageRoute, deps),
+    bindRoute(listNodesForClientsRoute, deps),
     bindRoute(initializeStorageRoute, deps),
     bindRoute(deleteStorageRoute, deps),
     bindRoute(patchStorageRoute, deps),

@@ -184,15 +184,19 @@ export async function authorize(
 ): Promise<void> {
   const [resource, level] = need.split(':') as [Resource | 'personal', 'read' | 'write'];
   if (resource === 'personal' && principal.kind === 'user') return;
-  if (resource === 'personal') throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need });
+  if (resource === 'personal') throw noUser();
   const roomId = checkRoomId(params.roomId, 'roomId');
   const { permissions } = entryFor(credentialFrom(principal), await findRoom(roomId), roomId);
   if (!allows(permissions, resource, level)) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need, roomId });
 }
 
+function noUser(): AppError {
+  return new AppError('UNAUTHORIZED_ROOM_ACCESS', { reason: 'This needs the token of a user' });
+}
+
 /** Who asks, for routes that answer to a person. @throws AppError UNAUTHORIZED_ROOM_ACCESS for a key, which is nobody. */
 export function personOf(principal: Principal): Person {
-  if (principal.kind !== 'user') throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: 'the token of a user' });
+  if (principal.kind !== 'user') throw noUser();
   const { uid, oid } = principal.token as unknown as Claims;
   return { userId: uid, organizationId: oid };
 }

@@ -14,6 +14,7 @@ import {
   permissionsFromRoom,
   permissionsFromToken,
   type RoomAccesses,
+  readingComments,
   scopesOf,
 } from '../../protocol/permissions.ts';
 import type {
@@ -133,7 +134,8 @@ export interface Entry {
  * - An access token is the source of truth; its holder may make a room by entering it.
  * - An ID token is checked against the room's accesses, each time; so is a single-room token, which opens that room and makes none.
  * - The public key opens rooms whose default access writes, and no others (contract, Authentication 6): a default of `*:read` is
- *   meant for the users one has identified. It carries no organisation, so it opens rooms of the default one only.
+ *   meant for the users one has identified. It carries no organisation, so it opens rooms of the default one only. A comment has an author,
+ *   and who has only the key is nobody: threads are to be read.
  * - A room of another organisation does not exist (supplement 1.9), not even as a 403.
  * @throws AppError ROOM_NOT_FOUND, UNAUTHORIZED_ROOM_ACCESS.
  */
@@ -155,7 +157,8 @@ const NO_ACCESSES: RoomAccesses = { defaultAccesses: [], groupsAccesses: {}, use
 function permissionsIn(claims: Claims | null, room: RoomForEntry | null, roomId: string): Permissions {
   if (claims?.k === 'acc' && claims.room === undefined) return permissionsFromToken(claims.perms, roomId);
   const groupIds = (claims?.k === 'acc' ? claims.room?.gids : claims?.gids) ?? [];
-  return permissionsFromRoom(room?.accesses ?? NO_ACCESSES, { userId: claims?.uid ?? null, groupIds });
+  const given = permissionsFromRoom(room?.accesses ?? NO_ACCESSES, { userId: claims?.uid ?? null, groupIds });
+  return claims === null ? readingComments(given) : given;
 }
 
 /** The public key opens no room that may only be read, nor does a token that it got. */

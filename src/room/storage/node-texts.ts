@@ -1,6 +1,6 @@
 /**
- * All nodes of Storage as text, each by itself: in full, a line each, for back ends and versions of the history (protocol 5.1, 7.2); compact, for clients
- * and snapshots (protocol 4.4). Written right from the nodes, as documents are.
+ * All nodes of Storage as text, each by itself: in full, a line each, for back ends and versions of the history, or as one array (protocol 5.1, 7.2);
+ * compact, for clients and snapshots (protocol 4.4). Written right from the nodes, as documents are.
  */
 import { JsonWriter } from '../../base/json-writer.ts';
 import type { PieceWriter } from '../../base/piece-writer.ts';
@@ -17,23 +17,38 @@ const BYTES_PER_NODE = 80;
 /** Keeps any one JSON object that a client must hold at once small. */
 const NODES_PER_CHUNK = 2_000;
 
-/** Writes a line `[id, SerializedCrdt]` for each node, the root first. Between two parts the Storage must not change. */
-export class LinesWriter {
+/** What stands around nodes and between them. */
+const PUNCTUATION = {
+  lines: { before: '', between: '\n', after: '\n' },
+  array: { before: '[', between: ',', after: ']' },
+} as const;
+
+/** Writes `[id, SerializedCrdt]` for each node, the root first. Between two parts the Storage must not change. */
+export class NodesWriter {
   readonly #out: PieceWriter;
   readonly #left: Iterator<StorageNode>;
+  readonly #marks: (typeof PUNCTUATION)[keyof typeof PUNCTUATION];
+  #mark: string;
 
-  constructor({ nodes }: Storage, out: PieceWriter) {
+  constructor({ nodes }: Storage, out: PieceWriter, format: keyof typeof PUNCTUATION) {
     this.#out = out;
     this.#left = nodes.values();
+    this.#marks = PUNCTUATION[format];
+    this.#mark = this.#marks.before;
   }
 
   /** Writes up to so many nodes more. Returns whether all is written. */
   write(nodesMax: number): boolean {
     for (let written = 0; written < nodesMax; written += 1) {
       const next = this.#left.next();
-      if (next.done) return true;
+      if (next.done) {
+        this.#out.raw(this.#marks.after);
+        return true;
+      }
       this.#out.member(next.value.id);
-      writeLine(this.#out, next.value);
+      this.#out.raw(this.#mark);
+      this.#mark = this.#marks.between;
+      writeInFull(this.#out, next.value);
     }
     return false;
   }
@@ -86,7 +101,7 @@ export function compactText({ nodes }: Storage): string {
   return textIn([text.done()]);
 }
 
-function writeLine(out: JsonWriter, node: StorageNode): void {
+function writeInFull(out: JsonWriter, node: StorageNode): void {
   out.raw('[');
   out.text(node.id);
   out.raw(',{');
@@ -99,7 +114,7 @@ function writeLine(out: JsonWriter, node: StorageNode): void {
   }
   out.raw(`"type":${node.type}`);
   writeData(out, node, { dataName: ',"data":', versionName: ',"version":' });
-  out.raw('}]\n');
+  out.raw('}]');
 }
 
 function writeCompact(out: JsonWriter, node: StorageNode): void {

@@ -6,14 +6,16 @@ import { type NamedPieces, PieceWriter } from '../../base/piece-writer.ts';
 import { type Pieces, textIn } from '../../base/pieces.ts';
 import type { Utf8Writer } from '../../base/utf8-writer.ts';
 import { type DocumentForm, DocumentWriter } from './document.ts';
-import { FrameWriter, LinesWriter } from './node-texts.ts';
+import { FrameWriter, NodesWriter } from './node-texts.ts';
 import type { Storage } from './tree.ts';
 
 /** A document, or all nodes (`node-texts.ts`). */
-export type TextForm = DocumentForm | typeof LINES | typeof FRAME;
+export type TextForm = DocumentForm | typeof LINES | typeof ARRAY | typeof FRAME;
 
 /** All nodes in full, a line each. */
 export const LINES = { format: 'lines' } as const;
+/** The same as one JSON array. */
+const ARRAY = { format: 'array' } as const;
 /** All nodes as clients read them. */
 const FRAME = { format: 'frame' } as const;
 
@@ -90,7 +92,8 @@ export class TextWriter {
 function nodesOf(storage: Storage, form: TextForm, out: PieceWriter): { write(nodesMax: number): boolean } {
   switch (form.format) {
     case 'lines':
-      return new LinesWriter(storage, out);
+    case 'array':
+      return new NodesWriter(storage, out, form.format);
     case 'frame':
       return new FrameWriter(storage, out);
     default:

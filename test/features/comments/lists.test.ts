@@ -16,6 +16,7 @@ import {
 import { deleteThread, listThreads, setResolved, type ThreadsAsked } from '../../../src/features/comments/threads/queries.ts';
 import { BACK_END } from '../../../src/features/comments/threads/rules.ts';
 import { isNotified } from '../../../src/features/notifications/of-comments/rules.ts';
+import { deleteRoomSettings } from '../../../src/features/notifications/settings/queries.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import type { CommentBody } from '../../../src/protocol/comments.ts';
 import { usePostgres } from '../../support/postgres.ts';
@@ -332,8 +333,18 @@ describe('subscriptions', () => {
     ]);
     await setRoom('mia', 'none');
     expect((await since()).deleted).toHaveLength(2);
+    await setRoom('mia', 'all');
+    await setRoom('ned', 'all');
+    const roomsOf = async (userId: string, deletedSinceMs: number | null) =>
+      (await findRoomsOfThreads(db, { userId, organizationId: 'default' }, { deletedSinceMs })).map(({ pk }) => pk);
+    expect((await since()).subscriptions).toHaveLength(2);
+    for (const userId of ['mia', 'ned']) await deleteRoomSettings(db, { roomId: threads.roomId, userId });
+    expect((await since()).deleted.map(({ subjectId }) => subjectId)).toEqual(['th']); // it was unsubscribed, and takes part in the other
+    const ofNed = await findSubscriptionsSince(db, { userId: 'ned', roomPks: both(), sinceMs: 0, byDefault });
+    expect([ofNed.subscriptions, ofNed.deleted.length]).toEqual([[], 2]);
+    expect([await roomsOf('ned', null), await roomsOf('ned', 0)]).toEqual([[], [threads.roomPk]]);
     expect(await since(both(), Date.now() + 60_000)).toEqual({ subscriptions: [], deleted: [] });
-    expect(await findSubscriptionsSince(db, { userId: 'tom', roomPks: both(), sinceMs: 0, byDefault })).toEqual({
+    expect(await findSubscriptionsSince(db, { userId: 'eve', roomPks: both(), sinceMs: 0, byDefault })).toEqual({
       subscriptions: [],
       deleted: [],
     });

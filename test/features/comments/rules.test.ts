@@ -51,7 +51,7 @@ describe('who may', () => {
     expect(() => checkIsOwn(viewer('*:write'), 'tom')).toThrow('Only its author may do this.');
     expect(() => checkIsOwn(BACK_END, 'tom')).not.toThrow();
     expect(userOf(viewer('*:read'))).toBe('mia');
-    expect(() => userOf(BACK_END)).toThrow('lacks the permission the token of a user');
+    expect(() => userOf(BACK_END)).toThrow('This needs the token of a user.');
   });
 });
 

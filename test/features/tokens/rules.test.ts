@@ -9,7 +9,7 @@ import {
   TOKEN_LIMITS,
 } from '../../../src/features/tokens/rules.ts';
 import type { AuthorizeUser, IdentifyUser } from '../../../src/features/tokens/shapes.ts';
-import { FULL_ACCESS, permissionsOf } from '../../../src/protocol/permissions.ts';
+import { FULL_ACCESS, permissionsOf, scopesOf } from '../../../src/protocol/permissions.ts';
 
 const issue = { nowMs: 1_795_241_154_321, lifetimeMs: 3_600_000, tokenId: 'token-1' };
 const access = (request: Partial<AuthorizeUser>) => accessClaimsFor({ userId: 'mia', permissions: {}, ...request }, issue);
@@ -185,10 +185,12 @@ describe('entry', () => {
     expect(entryFor(publicKey, room({ defaultAccesses: ['room:write'] }), 'r')).toEqual({
       userId: null,
       info: null,
-      permissions: FULL_ACCESS,
+      permissions: permissionsOf(['*:write', 'comments:read']),
       createIn: null,
     });
     expect(entryFor(publicKey, room({ defaultAccesses: ['*:write', 'storage:read'] }), 'r').permissions.storage).toBe('read');
+    const some = entryFor(publicKey, room({ defaultAccesses: ['*:write', 'comments:private:none'] }), 'r').permissions;
+    expect(scopesOf(some)).toEqual(['*:write', 'comments:read', 'comments:private:none']);
     expect(refusal(() => entryFor(publicKey, room({ defaultAccesses: ['*:read'] }), 'r'))).toContain('UNAUTHORIZED_ROOM_ACCESS');
     expect(refusal(() => entryFor(publicKey, room({}), 'r'))).toContain('UNAUTHORIZED_ROOM_ACCESS');
   });

@@ -76,6 +76,13 @@ test('[DO8] a large one that has changed shares in each form all that reads as b
   }
 });
 
+test.each([1, 3_000])('[ST18] all %i nodes stand in full in lines, and in an array', (nodes) => {
+  const room = roomOf(nodes);
+  const array = textIn(piecesOf(room.storage, { format: 'array' }));
+  expect(JSON.parse(array)).toEqual(serializedNodes(room.storage));
+  expect(`[${linesOf(room).trimEnd().replaceAll('\n', ',')}]`).toBe(array);
+});
+
 test('[DO8] two that are written in turns, with what earlier ones left, do not mix', () => {
   const room = roomOf(5_000);
   const forms = [{ format: 'json', typeKey: '' }, { format: 'lines' }] as const;

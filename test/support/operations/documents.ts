@@ -18,6 +18,7 @@ const inAFilledRoom = (json: unknown): OperationExample => ({
 
 export const STORAGE_EXAMPLES: Examples = {
   'GET /v2/rooms/{roomId}/storage': inARoom({ query: { format: 'json' } }),
+  'GET /v2/c/rooms/{roomId}/storage': inARoom(),
   'POST /v2/rooms/{roomId}/storage': inARoom({ json: ROOT }),
   'DELETE /v2/rooms/{roomId}/storage': inARoom(),
   'PATCH /v2/rooms/{roomId}/storage/json-patch': inAFilledRoom([

@@ -101,7 +101,7 @@ export interface RoomOfThreads {
 /** So many rooms of a user are looked at, the newest of them. */
 const ROOMS_MAX = 1_000;
 
-/** The rooms that have threads of a person, or had some that were deleted since. */
+/** The rooms that have threads of a person, or had some that were deleted since, or where the person said something since of all threads. */
 export async function findRoomsOfThreads(
   db: Sql,
   { userId, organizationId }: Person,
@@ -111,7 +111,9 @@ export async function findRoomsOfThreads(
     deletedSinceMs === null
       ? sql``
       : sql`union select room_pk from deleted_threads
-             where deleted_at >= ${isoFromMs(deletedSinceMs)}::timestamptz and ${userId} = any(user_ids)`;
+             where deleted_at >= ${isoFromMs(deletedSinceMs)}::timestamptz and ${userId} = any(user_ids)
+             union select room_pk from room_subscription_settings
+             where user_id = ${userId} and changed_at >= ${isoFromMs(deletedSinceMs)}::timestamptz`;
   return db.query(sql<RoomOfThreads>`
     select pk, id, organization_id as "organizationId",
            jsonb_build_object('defaultAccesses', default_accesses, 'usersAccesses', users_accesses, 'groupsAccesses', groups_accesses) as accesses

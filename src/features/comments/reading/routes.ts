@@ -5,12 +5,7 @@ import type { RoomId } from '../../../base/ids.ts';
 import type { Sql } from '../../../kernel/persistence/sql.ts';
 import type { Principal } from '../../../kernel/transport/principal.ts';
 import { type BoundRoute, bindRoute, routeFor } from '../../../kernel/transport/route.ts';
-import {
-  type SubscriptionDocument,
-  type ThreadForClients,
-  threadForClients,
-  type Visibility,
-} from '../../../protocol/comments.ts';
+import { type SubscriptionDocument, type ThreadForClients, threadForClients } from '../../../protocol/comments.ts';
 import type { DeletedInboxNotification, InboxNotification } from '../../../protocol/inbox.ts';
 import { checkRoomId } from '../../../protocol/names.ts';
 import { changesSince, cursorAfter, fitting, listAsked, nextSinceMs, positionAt } from '../../../protocol/paging.ts';
@@ -21,7 +16,7 @@ import type { SubscriptionDefault } from '../filters/queries.ts';
 import { filterOf } from '../filters/rules.ts';
 import { findSubscriptions, findSubscriptionsSince } from '../subscriptions/queries.ts';
 import { findRoomPk, findThread, listThreads, readThread } from '../threads/queries.ts';
-import { checkMayRead, readableBy, type Viewer } from '../threads/rules.ts';
+import { checkMayRead, type Viewer } from '../threads/rules.ts';
 import { RoomParams, ThreadParams } from '../threads/shapes.ts';
 import { findRoomsOfThreads, listChanged, listDeleted, type RoomOfThreads, searchComments } from './queries.ts';
 import { ANSWER_LIMITS, hintsFor, NOT_MADE_PK, roomPksOf, type VisitedRoom, wordsOf } from './rules.ts';
@@ -37,13 +32,29 @@ import {
   UserThreadPage,
 } from './shapes.ts';
 
+/** What has changed in an inbox, and the threads that it is of. */
+interface InboxChanges {
+  readonly inboxNotifications: InboxNotification[];
+  readonly threadPks: readonly number[];
+  /** When the first that did not fit into the answer changed; null: all did. */
+  readonly leftOutMs: number | null;
+}
+
+const NO_NEWS: InboxChanges = { inboxNotifications: [], threadPks: [], leftOutMs: null };
+
+/** With the rooms that it is of. */
+interface InboxNews {
+  readonly rooms: readonly VisitedRoom[];
+  readonly changes: InboxChanges;
+}
+
 /** What the inbox knows of threads. */
 export interface InboxOfThreads {
   of(db: Sql, asked: { userId: string; threadPks: readonly number[] }): Promise<InboxNotification[]>;
-  changedSince(
-    db: Sql,
-    asked: { userId: string; roomPk: number; visibilities: readonly Visibility[]; sinceMs: number },
-  ): Promise<InboxNotification[]>;
+  /** What has changed of threads of one room. */
+  ofRoomSince(db: Sql, asked: { userId: string; room: VisitedRoom; sinceMs: number }): Promise<InboxChanges>;
+  /** All that has changed for whoever asks: in all rooms and in none, as far as the token at hand lets it be read. */
+  ofPersonSince(principal: Principal, sinceMs: number): Promise<InboxNews>;
   /** `roomId` null: of all rooms. */
   deletedSince(db: Sql, asked: Person & { roomId: string | null; sinceMs: number }): Promise<DeletedInboxNotification[]>;
 }
@@ -87,13 +98,15 @@ export const listSinceRoute = route({
   reply: ThreadChanges,
   async handle({ params, query, principal }, deps) {
     const sinceMs = changesSince(query.since);
+    const requestedAtMs = deps.nowMs(); // before anything is read: what comes later is in the next answer
     const { room, userId } = await visit(principal, params.roomId, deps);
-    const { threads, ...rest } = await changesOf({ rooms: [room], userId, which: 'all', sinceMs }, deps);
-    if (userId === null) return { data: threads, ...rest, deletedInboxNotifications: [] };
     const { db, inbox } = deps;
-    const inboxNotifications = await inbox.changedSince(db, { userId, roomPk: room.pk, visibilities: readableBy(room), sinceMs });
-    const deletedInboxNotifications = await inbox.deletedSince(db, { ...deps.personOf(principal), roomId: room.id, sinceMs });
-    return { data: threads, ...rest, inboxNotifications, deletedInboxNotifications };
+    const asked = { rooms: [room], userId, which: 'all', sinceMs, requestedAtMs } as const;
+    const changes = userId === null ? NO_NEWS : await inbox.ofRoomSince(db, { userId, room, sinceMs });
+    const { threads, ...rest } = await changesOf({ ...asked, inbox: { rooms: [], changes } }, deps);
+    const deletedInboxNotifications =
+      userId === null ? [] : await inbox.deletedSince(db, { ...deps.personOf(principal), roomId: room.id, sinceMs });
+    return { data: threads, ...rest, deletedInboxNotifications };
   },
 });
 
@@ -156,8 +169,11 @@ export const listForUserSinceRoute = route({
   async handle({ query, principal }, deps) {
     const sinceMs = changesSince(query.since);
     const person = deps.personOf(principal);
+    const requestedAtMs = deps.nowMs(); // before anything is read: what comes later is in the next answer
     const rooms = await roomsOf(principal, { deletedSinceMs: sinceMs }, deps);
-    const changes = await changesOf({ rooms, userId: person.userId, which: 'of the user', sinceMs }, deps);
+    const inbox = await deps.inbox.ofPersonSince(principal, sinceMs); // whole: the SDK takes it for a delta of the inbox, too
+    const asked = { rooms, userId: person.userId, which: 'of the user', sinceMs, requestedAtMs } as const;
+    const changes = await changesOf({ ...asked, inbox }, deps);
     const deletedInboxNotifications = await deps.inbox.deletedSince(deps.db, { ...person, roomId: null, sinceMs });
     return { ...changes, deletedInboxNotifications };
   },
@@ -230,32 +246,46 @@ async function pageOf(
   return { threads, ...(await ofUser(userId, pks, deps)), meta: { requestedAt, nextCursor, permissionHints } };
 }
 
-async function changesOf({ rooms, userId, which, sinceMs }: Asked & { sinceMs: number }, deps: ReadingDeps) {
-  const { db, byDefault, inbox, nowMs } = deps;
-  const requestedAtMs = nowMs();
+interface SinceAsked extends Asked {
+  readonly sinceMs: number;
+  readonly requestedAtMs: number;
+  readonly inbox: InboxNews;
+}
+
+/** Who asks for changes of one room knows its threads; who asks for those of all rooms is told, too, the threads that the news of the inbox are of. */
+async function changesOf({ rooms, userId, which, sinceMs, requestedAtMs, inbox }: SinceAsked, deps: ReadingDeps) {
+  const { db, byDefault } = deps;
   const roomPks = roomPksOf(rooms);
   const asked = { roomPks, userId, which, sinceMs };
   const changed = await listChanged(db, asked);
   const told = fitting(changed, ANSWER_LIMITS.changedMax);
   const leftOut = changed[told.length];
   const pks = told.map(({ pk }) => pk);
-  const threads = (await findThreadsByPk(db, pks)).map(threadForClients);
-  const inboxNotifications = userId === null ? [] : await inbox.of(db, { userId, threadPks: pks });
+  const { inboxNotifications: news, threadPks: pksOfNews, leftOutMs } = inbox.changes;
+  const shown = which === 'all' ? pks : [...new Set([...pks, ...pksOfNews])];
+  const threads = (await findThreadsByPk(db, shown)).map(threadForClients);
+  const without = pks.filter((pk) => !pksOfNews.includes(pk));
+  const older = userId === null ? [] : await deps.inbox.of(db, { userId, threadPks: without });
   const { subscriptions, deleted } =
     userId === null
       ? { subscriptions: [], deleted: [] }
       : await findSubscriptionsSince(db, { userId, roomPks, sinceMs, byDefault });
   return {
     threads,
-    inboxNotifications,
+    inboxNotifications: [...older, ...news],
     subscriptions,
     deletedThreads: await listDeleted(db, asked),
     deletedSubscriptions: deleted,
     meta: {
-      requestedAt: isoFromMs(nextSinceMs(requestedAtMs, leftOut === undefined ? null : Date.parse(leftOut.changedAt))),
-      permissionHints: hintsFor(which === 'all' ? rooms : roomsIn(rooms, threads)),
+      requestedAt: isoFromMs(nextSinceMs(requestedAtMs, earliest(leftOutMs, leftOut && Date.parse(leftOut.changedAt)))),
+      permissionHints: hintsFor(which === 'all' ? rooms : roomsIn([...rooms, ...inbox.rooms], threads)),
     },
   };
+}
+
+function earliest(...times: (number | null | undefined)[]): number | null {
+  const known = times.filter((time) => typeof time === 'number');
+  return known.length === 0 ? null : Math.min(...known);
 }
 
 function roomsIn(rooms: readonly VisitedRoom[], threads: readonly ThreadForClients[]): VisitedRoom[] {

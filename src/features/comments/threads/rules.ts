@@ -55,7 +55,7 @@ export function checkMayCreate({ permissions }: Viewer, visibility: Visibility):
 
 /** The user whom a route for clients asks for. @throws AppError UNAUTHORIZED_ROOM_ACCESS for a key, which is nobody. */
 export function userOf({ userId }: Viewer): string {
-  if (userId === null) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { need: 'the token of a user' });
+  if (userId === null) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', { reason: 'This needs the token of a user' });
   return userId;
 }
 

@@ -7,15 +7,14 @@
 import { isoFromMs } from '../../../base/clock.ts';
 import type { RoomId } from '../../../base/ids.ts';
 import { joinSql, type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
-import type { Visibility } from '../../../protocol/comments.ts';
 import type { ActivityData, DeletedInboxNotification, InboxNotification } from '../../../protocol/inbox.ts';
-import type { Position } from '../../../protocol/paging.ts';
+import { fitting, type Position } from '../../../protocol/paging.ts';
 import type { RoomAccesses } from '../../../protocol/permissions.ts';
 import type { Person } from '../../../protocol/person.ts';
 import { documentOf, type InboxFilter, type InboxRow, type Readable, TRIGGER_LIMITS } from './rules.ts';
 
 /** More that has changed than this is not told at once. */
-export const CHANGED_MAX = 1_000;
+const CHANGED_MAX = 1_000;
 
 const COLUMNS = sql`n.pk, n.id, n.user_id as "userId", n.kind, r.id as "roomId", coalesce(r.organization_id, n.organization_id) as "organizationId",
   n.thread_pk as "threadPk", n.subject_id as "subjectId", n.details, n.notified_at as "notifiedAt", n.read_at as "readAt",
@@ -87,11 +86,26 @@ export async function lookAhead(
   };
 }
 
-/** What was added, moved up or read since, the earliest change first, and one more than an answer has. */
-export async function listInboxSince(db: Sql, scope: InboxScope, sinceMs: number): Promise<InboxRow[]> {
-  return db.query(sql<InboxRow>`
+/** What has changed in an inbox, as much of it as one answer has, and the threads that it is of. */
+export interface InboxChanges {
+  readonly inboxNotifications: InboxNotification[];
+  readonly threadPks: number[];
+  /** When the first that is not here changed; null: all are. */
+  readonly leftOutMs: number | null;
+}
+
+/** What was added, moved up or read since, the earliest change first. `sinceMs` as `changesSince` makes it. */
+export async function findInboxSince(db: Sql, scope: InboxScope, sinceMs: number): Promise<InboxChanges> {
+  const found = await db.query(sql<InboxRow>`
     select ${COLUMNS} from ${TABLES} where ${conditionOf(scope)} and n.changed_at >= ${isoFromMs(sinceMs)}::timestamptz
      order by n.changed_at, n.pk limit ${CHANGED_MAX + 1}`);
+  const told = fitting(found, CHANGED_MAX);
+  const leftOut = found[told.length];
+  return {
+    inboxNotifications: told.map(documentOf),
+    threadPks: told.flatMap(({ threadPk }) => threadPk ?? []),
+    leftOutMs: leftOut === undefined ? null : Date.parse(leftOut.changedAt),
+  };
 }
 
 export async function countUnread(db: Sql, scope: InboxScope): Promise<number> {
@@ -263,24 +277,6 @@ export async function findInboxOfThreads(
 ): Promise<InboxNotification[]> {
   const rows = await db.query(sql<InboxRow>`
     select ${COLUMNS} from ${TABLES} where n.user_id = ${userId} and n.thread_pk = any(${threadPks}::bigint[])`);
-  return rows.map(documentOf);
-}
-
-/** What a user was told, or has read, of the threads of a room since. `sinceMs` as `changesSince` makes it. */
-export async function findInboxChangedSince(
-  db: Sql,
-  {
-    userId,
-    roomPk,
-    visibilities,
-    sinceMs,
-  }: { userId: string; roomPk: number; visibilities: readonly Visibility[]; sinceMs: number },
-): Promise<InboxNotification[]> {
-  const rows = await db.query(sql<InboxRow>`
-    select ${COLUMNS} from ${TABLES}
-     where n.user_id = ${userId} and n.room_pk = ${roomPk} and n.kind = 'thread' and t.visibility = any(${visibilities}::text[])
-       and n.changed_at >= ${isoFromMs(sinceMs)}::timestamptz
-     order by n.pk limit ${CHANGED_MAX}`);
   return rows.map(documentOf);
 }
 

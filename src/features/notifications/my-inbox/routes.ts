@@ -15,15 +15,15 @@ import type { Person } from '../../../protocol/person.ts';
 import { findGroups } from '../groups/queries.ts';
 import { forClients } from '../groups/rules.ts';
 import {
-  CHANGED_MAX,
   countUnread,
   deleteNotifications,
   findDeletedInboxSince,
+  findInboxSince,
   findRoomsChangedSince,
   findRoomsOfUnread,
+  type InboxChanges,
   type InboxScope,
   listInbox,
-  listInboxSince,
   lookAhead,
   markReadOf,
   type RoomOfInbox,
@@ -117,17 +117,15 @@ export const listMyInboxSinceRoute = route({
   async handle({ principal, query }, deps) {
     const sinceMs = changesSince(query.since);
     const requestedAtMs = deps.nowMs();
-    const asked = askedBy(principal, query.query, deps);
-    const { userId, organizationId } = asked;
-    const readable = await judged(principal, await findRoomsChangedSince(deps.db, { userId, organizationId }, sinceMs), deps);
-    const found = await listInboxSince(deps.db, { ...asked, readable }, sinceMs);
-    const told = fitting(found, CHANGED_MAX);
-    const leftOut = found[told.length];
+    const { userId, organizationId } = deps.personOf(principal);
+    const { rooms, changes } = await readMineSince(principal, { query: query.query, sinceMs }, deps);
+    const readable = readableOf(rooms);
     return {
-      ...(await shown(told, deps)),
+      inboxNotifications: changes.inboxNotifications,
+      threads: await deps.findThreads(deps.db, changes.threadPks),
       ...(await deps.findThreadChangesSince(deps.db, { userId, readable, sinceMs })),
       deletedInboxNotifications: await findDeletedInboxSince(deps.db, { userId, organizationId, roomId: null, sinceMs }),
-      meta: { requestedAt: isoFromMs(nextSinceMs(requestedAtMs, leftOut === undefined ? null : Date.parse(leftOut.changedAt))) },
+      meta: { requestedAt: isoFromMs(nextSinceMs(requestedAtMs, changes.leftOutMs)) },
     };
   },
 });
@@ -218,13 +216,44 @@ export function myInboxRoutes(deps: MyInboxDeps): BoundRoute[] {
 }
 
 /** What is asked of whose inbox, before it is known what may be read. */
-function askedBy(principal: Principal, query: string | undefined, { personOf }: MyInboxDeps): InboxScope & Person {
+function askedBy(
+  principal: Principal,
+  query: string | undefined,
+  { personOf }: Pick<MyInboxDeps, 'personOf'>,
+): InboxScope & Person {
   return { ...personOf(principal), filter: filterOf(query, 'client'), readable: null };
 }
 
-async function judged(principal: Principal, rooms: readonly RoomOfInbox[], { permissionsIn }: MyInboxDeps): Promise<Readable> {
-  const permissions = rooms.map(async (room) => ({ pk: room.pk, permissions: await permissionsIn(principal, room) }));
-  return readableOf(await Promise.all(permissions));
+/** A room, and what the token at hand lets its user do there. */
+interface JudgedRoom {
+  readonly pk: number;
+  readonly id: RoomId;
+  readonly permissions: Permissions;
+}
+
+function judgedRooms(
+  principal: Principal,
+  rooms: readonly RoomOfInbox[],
+  { permissionsIn }: Pick<MyInboxDeps, 'permissionsIn'>,
+): Promise<JudgedRoom[]> {
+  return Promise.all(
+    rooms.map(async (room) => ({ pk: room.pk, id: room.id, permissions: await permissionsIn(principal, room) })),
+  );
+}
+
+async function judged(principal: Principal, rooms: readonly RoomOfInbox[], deps: MyInboxDeps): Promise<Readable> {
+  return readableOf(await judgedRooms(principal, rooms, deps));
+}
+
+/** What has changed since in the inbox of whoever asks, in all rooms and in none, and the rooms in which there may be more to tell. */
+export async function readMineSince(
+  principal: Principal,
+  { query, sinceMs }: { readonly query: string | undefined; readonly sinceMs: number },
+  deps: Pick<MyInboxDeps, 'db' | 'personOf' | 'permissionsIn'>,
+): Promise<{ readonly rooms: JudgedRoom[]; readonly changes: InboxChanges }> {
+  const asked = askedBy(principal, query, deps);
+  const rooms = await judgedRooms(principal, await findRoomsChangedSince(deps.db, asked, sinceMs), deps);
+  return { rooms, changes: await findInboxSince(deps.db, { ...asked, readable: readableOf(rooms) }, sinceMs) };
 }
 
 async function shown(rows: readonly InboxRow[], { db, findThreads }: MyInboxDeps) {

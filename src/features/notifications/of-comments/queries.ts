@@ -2,7 +2,7 @@
  * Turns a comment, as the outbox tells of it, into rows of inboxes, in the transaction that takes the event out of the outbox.
  *
  * The same event again changes nothing, and a thread or comment that is gone meanwhile is nobody's news. Each user has one row for a thread:
- * it moves up and becomes unread again.
+ * it moves up and becomes unread again, but for the author's own, which is read with what they write.
  */
 import type { Outbox, OutboxEvent } from '../../../kernel/persistence/outbox.ts';
 import { type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
@@ -70,6 +70,7 @@ async function notifyOfComment({ id, event }: Happened, tx: Sql, deps: NotifyDep
   if (comment === null) return;
   const mentioned = await findMentioned(tx, comment, newMentions(mentionsIn(comment.body), event));
   const what = event.type === 'comment.created' ? ('comment' as const) : ('edit' as const);
+  if (what === 'comment') await readByAuthor(tx, { comment, event: id, at: event.at });
   const news = { author: comment.author, what, byDefault: deps.byDefault };
   const listeners = await findListeners(tx, comment, { ...news, mentioned, event: id });
   const notified = listeners.filter((listener) => isNotified(listener, news));
@@ -179,6 +180,22 @@ function ofRoom(roomPk: number, byDefault: ThreadsSetting): Query {
     union select jsonb_object_keys(users_accesses) from rooms where pk = ${roomPk}`;
 }
 
+/** Not before the comment, or clients would not count it as news; but a time that was given and lies ahead is not believed. */
+const atLeast = (at: string): Query => sql`least(${at}::timestamptz, now() + interval '1 minute')`;
+
+/**
+ * Who writes in a thread has read it: the SDK moves their row up with the comment, and shows it as read. What came after the comment stays unread,
+ * which the order of the events tells: a row has the time at which it was told.
+ */
+async function readByAuthor(tx: Sql, { comment, event, at }: Omit<Move, 'what' | 'users'>): Promise<void> {
+  const { author, threadPk } = comment;
+  await tx.query(sql`
+    update inbox_notifications n
+       set notified_at = greatest(n.notified_at, ${atLeast(at)}), read_at = greatest(n.read_at, n.notified_at, ${atLeast(at)}),
+           changed_at = clock_timestamp(), last_event = ${event}
+     where n.user_id = ${author} and n.thread_pk = ${threadPk} and coalesce(n.last_event, 0) < ${event}`);
+}
+
 interface Told {
   readonly id: string;
   readonly userId: string;
@@ -199,8 +216,7 @@ async function moveUp(tx: Sql, { comment, what, event, at, users }: Move, { newN
   if (users.length === 0) return [];
   const { organizationId, roomPk, threadPk, threadId } = comment;
   const rows = JSON.stringify(users.map(({ userId }) => ({ id: newNotificationId(), user_id: userId })));
-  // Not before the comment, or clients would not count it as news; but a time that was given and lies ahead is not believed.
-  const notifiedAt = sql`greatest(clock_timestamp(), least(${at}::timestamptz, now() + interval '1 minute'))`;
+  const notifiedAt = sql`greatest(clock_timestamp(), ${atLeast(at)})`;
   // A comment that was edited before its own event came has been read with the edit in it: the time of the row must be later than that reading.
   const isKnown = what === 'edit' ? sql`n.read_at is null and n.notified_at >= ${at}::timestamptz` : sql`false`;
   return tx.query(sql<Told>`

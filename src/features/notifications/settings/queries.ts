@@ -2,7 +2,7 @@
 import type { RoomId } from '../../../base/ids.ts';
 import { type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import { channelsAfter, channelsFor, type StoredRoomSettings } from './rules.ts';
-import type { Channel, ChannelSettingsChange, RoomSettingsChange } from './shapes.ts';
+import type { Channel, ChannelSettings, ChannelSettingsChange, RoomSettingsChange } from './shapes.ts';
 
 interface InRoom {
   readonly roomId: RoomId;
@@ -36,11 +36,13 @@ export async function changeRoomSettings(
   return changed ?? null;
 }
 
-/** False when there is no such room. */
+/** False when there is no such room. The row stays, and says nothing: by its time clients hear which subscriptions have ended with it. */
 export async function deleteRoomSettings(db: Sql, { roomId, userId }: InRoom): Promise<boolean> {
   const rooms = await db.query(sql`
     with room as (select pk from rooms where id = ${roomId}),
-         gone as (delete from room_subscription_settings using room where room_pk = room.pk and user_id = ${userId})
+         gone as (
+           update room_subscription_settings set threads = null, text_mentions = null, changed_at = clock_timestamp()
+             from room where room_pk = room.pk and user_id = ${userId})
     select pk from room`);
   return rooms.length > 0;
 }
@@ -53,7 +55,8 @@ export async function listRoomSettings(
   return db.query(sql<StoredRoomSettings & { roomPk: number; roomId: string }>`
     select r.pk as "roomPk", r.id as "roomId", s.threads, s.text_mentions as "textMentions"
       from room_subscription_settings s join rooms r on r.pk = s.room_pk
-     where s.user_id = ${userId} and s.room_pk > ${afterPk} and (${organizationId}::text is null or r.organization_id = ${organizationId})
+     where s.user_id = ${userId} and coalesce(s.threads, s.text_mentions) is not null
+       and s.room_pk > ${afterPk} and (${organizationId}::text is null or r.organization_id = ${organizationId})
      order by s.room_pk limit ${limit}`);
 }
 
@@ -88,7 +91,7 @@ export async function deleteChannels(db: Sql, userId: string): Promise<void> {
 /** The channels by which a user wants to hear of notifications of a kind. */
 export async function findChannelsFor(
   db: Sql,
-  { userId, kind, byDefault }: { userId: string; kind: string; byDefault: readonly Channel[] },
+  { userId, kind, byDefault }: { userId: string; kind: string; byDefault: ChannelSettings },
 ): Promise<Channel[]> {
   return channelsFor(kind, await findChannels(db, userId), byDefault);
 }

@@ -33,8 +33,8 @@ export interface SettingsDeps {
   readonly db: Sql;
   /** Of who set nothing for a room. */
   readonly inRoomByDefault: RoomSettings;
-  /** Channels by which users are told of everything unless they say otherwise. */
-  readonly channelsByDefault: readonly Channel[];
+  /** Of who said nothing, or not all. */
+  readonly channelsByDefault: ChannelSettings;
   personOf(principal: Principal): Person;
 }
 

@@ -35,22 +35,29 @@ export function channelsAfter(stored: ChannelSettingsChange, change: ChannelSett
   return after;
 }
 
-/** @param byDefault channels by which users are told of everything unless they say otherwise */
-export function shownChannels(stored: ChannelSettingsChange, byDefault: readonly Channel[]): ChannelSettings {
-  const kindsOf = (channel: Channel): Kinds => {
-    const isOn = byDefault.includes(channel);
-    return { thread: isOn, textMention: isOn, ...stored[channel] };
-  };
+export function shownChannels(stored: ChannelSettingsChange, byDefault: ChannelSettings): ChannelSettings {
+  return ofEach((channel) => ({ ...byDefault[channel], ...stored[channel] }));
+}
+
+/** The channels by which a user hears of notifications of a kind: those that show it as on. A kind that is not shown is off. */
+export function channelsFor(kind: string, stored: ChannelSettingsChange, byDefault: ChannelSettings): Channel[] {
+  const shown = shownChannels(stored, byDefault);
+  return CHANNELS.filter((channel) => shown[channel][kind] === true);
+}
+
+/** What holds for who said nothing, from the settings of the server: names, with commas between. */
+export function channelsByDefault({
+  channels,
+  kinds = '',
+}: {
+  readonly channels: string;
+  readonly kinds?: string | undefined;
+}): ChannelSettings {
+  const on = channels.split(',');
+  const all = [...OUR_KINDS, ...kinds.split(',').filter((kind) => kind !== '')];
+  return ofEach((channel) => Object.fromEntries(all.map((kind) => [kind, on.includes(channel)])));
+}
+
+function ofEach(kindsOf: (channel: Channel) => Kinds): ChannelSettings {
   return { email: kindsOf('email'), slack: kindsOf('slack'), teams: kindsOf('teams'), webPush: kindsOf('webPush') };
-}
-
-/** The channels by which a user wants to hear of notifications of a kind. */
-export function channelsFor(kind: string, stored: ChannelSettingsChange, byDefault: readonly Channel[]): Channel[] {
-  return CHANNELS.filter((channel) => stored[channel]?.[kind] ?? byDefault.includes(channel));
-}
-
-/** Of the setting of the server: names, with commas between. */
-export function channelsNamed(list: string): Channel[] {
-  const names = list.split(',');
-  return CHANNELS.filter((channel) => names.includes(channel));
 }

@@ -6,9 +6,12 @@ import { bodyOf, type Message } from '../delivery/rules.ts';
 
 type Notified = Extract<AppEvent, { readonly type: 'inbox.notified' }>;
 
+/** Not read since it moved up last. */
+const IS_UNREAD = sql`(i.read_at is null or i.read_at < i.notified_at)`;
+
 /**
- * Each unless one waits already: that stands for all that happens until then. In the order of their ids: two relays that wait for each other's would
- * not end.
+ * Each that is unread, unless one waits already: that stands for all that happens until then, or until it is read, when a trigger takes it away. In
+ * the order of their ids: two relays that wait for each other's would not end.
  */
 export async function noteNotifications(tx: Sql, events: readonly Notified[], delayMs: number): Promise<void> {
   if (events.length === 0) return;
@@ -18,6 +21,7 @@ export async function noteNotifications(tx: Sql, events: readonly Notified[], de
     select n."notificationId", n."userId", n.kind, n."roomId", n.about, clock_timestamp() + ${delayMs}::float8 * interval '1 millisecond'
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as n ("notificationId" text, "userId" text, kind text, "roomId" text, about jsonb)
      where exists (select from webhooks where not disabled and 'notification' = any(subscribed_events))
+       and exists (select from inbox_notifications i where i.id = n."notificationId" and ${IS_UNREAD})
      order by n."notificationId" collate "C"
     on conflict (notification_id) do nothing`);
 }
@@ -54,7 +58,7 @@ export async function tellDueNotifications(
       )
       select d.notification_id as "notificationId", d.user_id as "userId", d.kind, r.id as "roomId", d.about, i.notified_at as "triggeredAt"
         from due d
-        left join inbox_notifications i on i.id = d.notification_id and (i.read_at is null or i.read_at < i.notified_at)
+        left join inbox_notifications i on i.id = d.notification_id and ${IS_UNREAD}
         left join rooms r on r.pk = i.room_pk`);
     const deliveries: NewDelivery[] = [];
     for (const notification of due) {

@@ -102,6 +102,32 @@ test('[NT12] who takes part hears of each comment by others, on the same row, wh
   expect((await told()).map(({ userId }) => userId)).toEqual(['ann', 'ann', 'bob']);
 });
 
+test('[NT32] who writes has read what came before, on a row that moves up with it; what came after stays unread', async () => {
+  await comment(thread, { by: 'ann' });
+  await comment(thread, { by: 'bob' });
+  const later = await makeComment(db, thread, { by: 'ann' });
+  const at = new Date(Date.now() + 5_000).toISOString();
+  events += 10; // some come late
+  await consume(eventOf(thread, later, { at }), { id: events });
+  const own = (rows: { userId: string }[]) => rows.find(({ userId }) => userId === 'ann');
+  expect(own(await rowsOf(thread))).toMatchObject({ notifiedAt: at, readAt: at });
+  await consume(eventOf(thread, await makeComment(db, thread, { by: 'bob' })));
+  const unread = own(await rowsOf(thread));
+  expect(unread).toMatchObject({ readAt: null });
+  await consume(eventOf(thread, await makeComment(db, thread, { by: 'ann' })), { id: events - 5 });
+  expect(own(await rowsOf(thread))).toEqual(unread);
+  await comment(thread, { by: 'ann', mentions: ['ann'] });
+  expect(own(await rowsOf(thread))).not.toMatchObject({ readAt: null });
+});
+
+test('[NT32] an edit reads nothing, and who was never told has no row', async () => {
+  const first = await comment(thread, { by: 'ann' });
+  expect(await notified()).toEqual([]);
+  await comment(thread, { by: 'bob' });
+  await consume(eventOf(thread, first, { type: 'comment.edited', mentionedBefore: [], groupsMentionedBefore: [] } as never));
+  expect(await rowsOf(thread)).toMatchObject([{ userId: 'ann', readAt: null }]);
+});
+
 test('[NT13] the same event again changes nothing, not even what was read meanwhile', async () => {
   const id = await makeComment(db, thread, { mentions: ['bob'] });
   const event = eventOf(thread, id);

@@ -10,6 +10,7 @@ import {
   findRoomSettings,
   listRoomSettings,
 } from '../../../../src/features/notifications/settings/queries.ts';
+import { channelsByDefault } from '../../../../src/features/notifications/settings/rules.ts';
 import { type Sql, sql } from '../../../../src/kernel/persistence/sql.ts';
 import { until } from '../../../support/e2e/until.ts';
 import { usePostgres } from '../../../support/postgres.ts';
@@ -90,16 +91,19 @@ test('[NS8] rooms for which a user set something are listed page by page, of one
   const ids = places.map(({ roomId }) => roomId);
   expect([await list(0, 10), await list(0, 2), await list(places[1]!.pk, 2)]).toEqual([ids, ids.slice(0, 2), ids.slice(2)]);
   expect([await list(0, 10, 'acme'), await list(0, 10, 'none')]).toEqual([[ids[1]], []]);
+  await deleteRoomSettings(db, places[2]!);
+  expect(await list(0, 10)).toEqual(ids.slice(0, 2));
   const [first] = await listRoomSettings(db, { userId, organizationId: null, afterPk: 0, limit: 1 });
   expect(first).toEqual({ roomPk: places[0]!.pk, roomId: ids[0], threads: 'none', textMentions: null });
 });
 
 test('[NS9] channels keep what was said, also of two calls at once, until it is deleted', async () => {
   expect(await findChannels(db, userId)).toEqual({});
+  const byDefault = channelsByDefault({ channels: 'email,slack', kinds: '$k1' });
   const kinds = Array.from({ length: 10 }, (_, n) => `$k${n}`);
   await Promise.all(kinds.map((kind) => changeChannels(db, { userId, change: { email: { [kind]: false } } })));
   expect(Object.keys((await findChannels(db, userId)).email!).sort()).toEqual(kinds.sort());
-  expect(await findChannelsFor(db, { userId, kind: '$k1', byDefault: ['email', 'slack'] })).toEqual(['slack']);
+  expect(await findChannelsFor(db, { userId, kind: '$k1', byDefault })).toEqual(['slack']);
   await deleteChannels(db, userId);
   await deleteChannels(db, userId);
   expect(await findChannels(db, userId)).toEqual({});

@@ -3,12 +3,13 @@ import { readSettings } from '../../../../src/config.ts';
 import {
   CUSTOM_KINDS_MAX,
   channelsAfter,
+  channelsByDefault,
   channelsFor,
-  channelsNamed,
   roomSettingsOf,
   shownChannels,
 } from '../../../../src/features/notifications/settings/rules.ts';
 
+const EMAIL = channelsByDefault({ channels: 'email' });
 const DEFAULTS = { threads: 'replies_and_mentions', textMentions: 'mine' } as const;
 
 test('[NS1] what a user did not set for a room is the default of the server', () => {
@@ -23,7 +24,7 @@ test('[NS2] of channels what is not named stays, and what was not said follows t
     { email: { textMention: false }, slack: { thread: true } },
   );
   expect(after).toEqual({ email: { thread: false, $ring: true, textMention: false }, slack: { thread: true } });
-  expect(shownChannels(after, ['email'])).toEqual({
+  expect(shownChannels(after, EMAIL)).toEqual({
     email: { thread: false, textMention: false, $ring: true },
     slack: { thread: true, textMention: false },
     teams: { thread: false, textMention: false },
@@ -32,13 +33,17 @@ test('[NS2] of channels what is not named stays, and what was not said follows t
   expect(channelsAfter({ email: { thread: false } }, {})).toEqual({ email: { thread: false } });
 });
 
-test('[NS3] a kind goes out by the channels that were wished for, else by those of the server', () => {
+test('[NS3] a kind goes out by the channels that are shown as on: as was wished, else as the server has it', () => {
   const stored = { email: { thread: false }, teams: { $ring: true } };
-  expect(channelsFor('thread', stored, ['email'])).toEqual([]);
-  expect(channelsFor('textMention', stored, ['email'])).toEqual(['email']);
-  expect(channelsFor('$ring', stored, ['email'])).toEqual(['email', 'teams']);
-  expect(channelsFor('$other', {}, [])).toEqual([]);
-  expect([channelsNamed('webPush,email'), channelsNamed('none')]).toEqual([['email', 'webPush'], []]);
+  expect(channelsFor('thread', stored, EMAIL)).toEqual([]);
+  expect(channelsFor('textMention', stored, EMAIL)).toEqual(['email']);
+  expect(channelsFor('$ring', stored, EMAIL)).toEqual(['teams']);
+  expect(channelsFor('toString', stored, EMAIL)).toEqual([]);
+  const named = channelsByDefault({ channels: 'webPush,email', kinds: '$ring,$bell' });
+  expect(channelsFor('$ring', { email: { $ring: false }, teams: { $ring: true } }, named)).toEqual(['teams', 'webPush']);
+  expect(channelsFor('$other', stored, named)).toEqual([]);
+  expect(shownChannels({}, named).email).toEqual({ thread: true, textMention: true, $ring: true, $bell: true });
+  expect(shownChannels({}, channelsByDefault({ channels: 'none' })).email).toEqual({ thread: false, textMention: false });
 });
 
 test('[NS4] a channel has at most 100 kinds of one`s own, counted after the change', () => {
@@ -64,6 +69,7 @@ test('[NS10] settings name channels and kinds that there are, or the server does
     expect(() => readSettings({ NOTIFICATION_CHANNELS: wrong })).toThrow('NOTIFICATION_CHANNELS');
   for (const good of ['$ring', '$a_b,$c']) expect(() => readSettings({ BATCHED_NOTIFICATION_KINDS: good })).not.toThrow();
   for (const wrong of ['ring', '$ring,', '$1', `$${'a'.repeat(129)}`])
-    expect(() => readSettings({ BATCHED_NOTIFICATION_KINDS: wrong })).toThrow('BATCHED_NOTIFICATION_KINDS');
+    for (const name of ['BATCHED_NOTIFICATION_KINDS', 'NOTIFICATION_KINDS'])
+      expect(() => readSettings({ [name]: wrong })).toThrow(name);
   expect(() => readSettings({ THREAD_NOTIFICATIONS: 'some' })).toThrow('THREAD_NOTIFICATIONS');
 });
