@@ -73,7 +73,7 @@ export function decideStorageInitialize(room: RoomState, { root, typeKey }: Of<'
   if (!isEmptyStorage(room.storage)) throw new AppError('CANNOT_UPDATE_EXISTING_STORAGE', { roomId: room.id });
   const ids = restIds(room);
   const ops = opsFromLson(root, nodeIds(room.storage, ids));
-  const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor: ids.actor }));
+  const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor: ids.actor }), 'all');
   if (applied === null) throw new AppError('UNPROCESSABLE_ENTITY', { reason: refused.reason });
   const effects = keepRestIds(room, ids);
   effects.push(
