@@ -89,7 +89,10 @@ export const UpsertRoomBody = Type.Object(
   {
     update: UpdateRoomBody,
     create: Type.Optional(
-      Type.Object(creationFields, { additionalProperties: false, description: 'What only a new room gets.' }),
+      Type.Object(
+        { ...creationFields, tenantId: Type.Optional(OrganizationId('The older name of `organizationId`.')) },
+        { additionalProperties: false, description: 'What only a new room gets.' },
+      ),
     ),
   },
   { additionalProperties: false },

@@ -189,6 +189,17 @@ describe('an upsert', () => {
     );
   });
 
+  test('[RM71] takes the organisation under its older name, too, and not under both', () => {
+    const create = { defaultAccesses: [], tenantId: 'acme' };
+    expect(newRoomOfUpsert({ update: {}, create })?.organizationId).toBe('acme');
+    expect(refusal(() => checkUpsert({ update: {}, create: { ...create, tenantId: '' } }))).toContain(
+      "'create.tenantId' must have",
+    );
+    expect(refusal(() => checkUpsert({ update: {}, create: { ...create, organizationId: 'acme' } }))).toContain(
+      "'create.tenantId' is the older name",
+    );
+  });
+
   test('[RM24] what both parts come to together counts only where there is no room yet', () => {
     const entries = (name: string, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`${name}${n}`, 'v']));
