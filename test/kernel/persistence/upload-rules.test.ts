@@ -14,10 +14,10 @@ const refusal = (work: () => unknown): string => {
 };
 
 describe('names', () => {
-  test.each(['a', '', ' ', '..', 'a/b', 'é'.repeat(512), 'x'.repeat(1_024), '\u202e', 'a\nb'])('[FI18] %j is one', (name) => {
+  test.each(['a', ' ', '..', 'a/b', 'é'.repeat(512), 'x'.repeat(1_024), '\u202e', 'a\nb'])('[FI18] %j is one', (name) => {
     expect(checkUploadName(name)).toBe(name);
   });
-  test.each(['x'.repeat(1_025), `${'é'.repeat(512)}x`, 'a\u0000', '\ud800'])('[FI18] %j is none', (name) => {
+  test.each(['', 'x'.repeat(1_025), `${'é'.repeat(512)}x`, 'a\u0000', '\ud800'])('[FI18] %j is none', (name) => {
     expect(refusal(() => checkUploadName(name))).toMatch(/^422 Value at key 'name' /);
   });
 });
