@@ -9,7 +9,7 @@ import { outboxRowsOf } from '../../protocol/app-events.ts';
 import { checkName, DEFAULT_ORGANIZATION, NAME_LENGTHS } from '../../protocol/names.ts';
 import { hashOfAsked } from '../../protocol/paging.ts';
 import { checkScopes } from '../../protocol/permissions.ts';
-import type { RoomCreation, RoomFields, RoomUpdate, RoomUpsert } from './shapes.ts';
+import { ListQuery, type RoomCreation, type RoomFields, type RoomUpdate, type RoomUpsert } from './shapes.ts';
 
 /** Bounds of what a room carries (contract, Limits; the bound of an array is ours). Counted after a change, so a change may also shrink. */
 export const ROOM_LIMITS = {
@@ -125,7 +125,9 @@ const METADATA_PARAMETER = 'metadata.';
 /** @throws AppError UNPROCESSABLE_ENTITY naming the parameter, and the column for `query`. */
 export function filterOf(parameters: Readonly<Record<string, unknown>>): RoomFilter {
   const text = (key: string) => (parameters[key] === undefined ? null : checkText(parameters[key], key));
-  const older = Object.keys(parameters).filter((key) => key.startsWith(METADATA_PARAMETER));
+  const others = Object.keys(parameters).filter((key) => !Object.hasOwn(ListQuery.properties, key));
+  const unknown = others.find((key) => !key.startsWith(METADATA_PARAMETER));
+  if (unknown !== undefined) throw valueAtKey(unknown, 'is not known here');
   return {
     organizationId: text(organizationKeyIn(parameters)),
     userId: text('userId'),
@@ -140,7 +142,7 @@ export function filterOf(parameters: Readonly<Record<string, unknown>>): RoomFil
         operator,
         value,
       })),
-      ...older.map((parameter) => olderClause(parameter, checkText(parameters[parameter], parameter))),
+      ...others.map((parameter) => olderClause(parameter, checkText(parameters[parameter], parameter))),
     ],
   };
 }

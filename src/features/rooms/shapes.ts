@@ -118,7 +118,7 @@ export interface RoomFields {
 
 export const RoomParams = Type.Object({ roomId: RoomId('The room ID, percent-encoded.') });
 
-/** Parameters that are not named here, such as `metadata.KEY` of the older listing, are handed on. */
+/** Parameters that are not named here are handed on, for `metadata.KEY` of the older listing; `rules.ts` refuses all others. */
 export const ListQuery = Type.Object(
   {
     limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),

@@ -241,6 +241,11 @@ describe('the list', () => {
     expect(refusal(() => filterOf({ [`metadata.${'k'.repeat(41)}`]: 'v' }))).toContain('must have 1 to 40 characters');
   });
 
+  test('[RM74] any other parameter is refused by name', () => {
+    for (const key of ['metadata[t]', 'metadata', 'Limit', 'constructor', ''])
+      expect(refusal(() => filterOf({ limit: 20, [key]: 'x' }))).toContain(`Value at key '${key}' is not known here.`);
+  });
+
   test('[RM28] the query takes roomId and metadata with strings; null, numbers and comparisons are refused with their column', () => {
     expect(filterOf({ query: `roomId:"a" metadata['k']^'v'` }).clauses).toHaveLength(2);
     expect(refusal(() => filterOf({ query: 'metadata["c"]:null' }))).toContain('column 15: expected a quoted string');
