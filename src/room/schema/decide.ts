@@ -55,6 +55,8 @@ export interface Trial {
 export interface Refused extends Trial {
   /** A sentence without its full stop. */
   readonly reason: string;
+  /** What is there in place of what a schema says. */
+  readonly found?: string | undefined;
 }
 
 export function trialOf(changes: readonly Change[], { rejected }: Applied): Trial {
@@ -83,7 +85,7 @@ export function underSchema(room: RoomState, work: () => Applied, judge: 'change
       return undefined;
     }
     const reason = `The Storage would not match the schema ${schema.id}: ${placed(mismatch)}`;
-    outcome = { applied: null, refused: { reason, ...trialOf(changes, applied) } };
+    outcome = { applied: null, refused: { reason, found: mismatch.found, ...trialOf(changes, applied) } };
     return 'take back';
   });
   return outcome!;
