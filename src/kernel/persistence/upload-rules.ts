@@ -27,10 +27,10 @@ interface Announced {
 
 /** The size that the whole file is said to have; null when nobody says. @throws AppError PAYLOAD_TOO_LARGE, UNPROCESSABLE_ENTITY */
 export function announcedSize({ fileSize, contentLength }: Announced, bytesMax: number): number | null {
+  const size = fileSize ?? contentLength;
+  if (size !== null && size > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The file', bytesMax }); // row 84, whatever comes
   if (fileSize !== undefined && contentLength !== null && fileSize !== contentLength)
     throw valueAtKey('fileSize', `is ${fileSize}, and the body has ${contentLength} bytes`);
-  const size = fileSize ?? contentLength;
-  if (size !== null && size > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The file', bytesMax });
   return size;
 }
 

@@ -36,6 +36,7 @@ describe('sizes', () => {
   test('[FI19] above the limit it is 413, and when the two differ 422', () => {
     expect(refusal(() => sizeOf(11, null))).toBe('413 The file is larger than 10 bytes.');
     expect(refusal(() => sizeOf(undefined, 11))).toMatch(/^413 /);
+    expect(refusal(() => sizeOf(11, 5))).toMatch(/^413 /);
     expect(refusal(() => sizeOf(3, 4))).toMatch(/^422 Value at key 'fileSize' is 3, and the body has 4 bytes/);
   });
   test.each([
