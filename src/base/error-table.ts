@@ -129,7 +129,7 @@ export const ERRORS = {
     status: 409,
     close: 4001,
     retry: false,
-    message: (facts) => `The ${facts.kind} ${quote(facts.id)} exists already.`,
+    message: (facts) => `The ${facts.kind} ${quote(facts.id)} ${facts.is ?? 'exists already'}.`,
     suggestion: 'Use another ID.',
   },
   CANNOT_UPDATE_EXISTING_STORAGE: {

@@ -6,9 +6,9 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { fromBase64 } from '../base/binary.ts';
-import { JSON_DEPTH_MAX, parseBoundedJson } from '../base/bounded-json.ts';
+import { JSON_DEPTH_MAX, type ReadFrame, readFrame } from '../base/bounded-json.ts';
 import { AppError } from '../base/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
+import { isForbiddenKey, isJsonObject, isPrototypeKey, type Json, type JsonObject } from '../base/json.ts';
 import { problemWith } from '../base/misfit.ts';
 import { NAME_LENGTHS } from './names.ts';
 import { checkOps, type Op } from './storage-ops.ts';
@@ -26,8 +26,13 @@ export type ClientMessage =
 /** Most messages in one frame. An SDK client sends a handful, or one for each Yjs transaction that a program made since its last frame. */
 const MESSAGES_PER_FRAME_MAX = 10_000;
 
-/** Values may be as deep as anywhere, within what stands around the attributes of a text: frame, message, ops, op, its operations or data, and one of those. */
-export const FRAME_DEPTH_MAX = JSON_DEPTH_MAX + 6;
+/** What is deeper is no frame. Less deep, and too deep for a value all the same, it is an op that is not taken, and the rest of the frame is. */
+export const FRAME_DEPTH_MAX = 256;
+
+/** Of presence and events, which are carried, and never looked up by a key of theirs. */
+const PASSING = { depthMax: JSON_DEPTH_MAX + 4, isForbidden: isPrototypeKey };
+/** Of an op: values may be as deep as anywhere, within what stands around the attributes of a text: the op, its operations or data, and one of those. */
+const STORED = { depthMax: JSON_DEPTH_MAX + 3, isForbidden: isForbiddenKey };
 
 const Guid = Type.Optional(Type.String({ maxLength: NAME_LENGTHS.guid }));
 
@@ -55,11 +60,17 @@ type Fields<Key extends Code> = Static<(typeof SHAPES)[Key]>;
 
 const feedRequest = ({ requestId }: Static<typeof FeedRequest>): ClientMessage => ({ type: 'feed.request', requestId });
 
-const READERS: { readonly [Key in Code]: (fields: Fields<Key>) => ClientMessage } = {
-  100: (fields) => ({ type: 'presence', data: fields.data as JsonObject, targetActor: fields.targetActor ?? null }),
-  103: (fields) => ({ type: 'broadcast', event: fields.event as Json }),
+type FlawIn = ReadFrame['flawIn'];
+
+const READERS: { readonly [Key in Code]: (fields: Fields<Key>, flawIn: FlawIn) => ClientMessage } = {
+  100: (fields, flawIn) => ({
+    type: 'presence',
+    data: passing(fields.data as JsonObject, flawIn),
+    targetActor: fields.targetActor ?? null,
+  }),
+  103: (fields, flawIn) => ({ type: 'broadcast', event: passing(fields.event as Json, flawIn) }),
   200: () => ({ type: 'storage.fetch' }),
-  201: (fields) => ({ type: 'storage.change', ops: checkOps(fields.ops) }),
+  201: (fields, flawIn) => ({ type: 'storage.change', ops: checkOps(fields.ops, (op) => flawIn(op, STORED)) }),
   300: (fields) => ({ type: 'ydoc.fetch', guid: fields.guid ?? '', vector: bytesOf('vector', fields.vector) }),
   301: readYdocChange,
   510: feedRequest,
@@ -75,19 +86,19 @@ const READERS: { readonly [Key in Code]: (fields: Fields<Key>) => ClientMessage 
 const CHECKS = new Map(Object.entries(SHAPES).map(([code, shape]) => [Number(code), Compile(shape)]));
 
 /**
- * The messages of one text frame: an array of objects, or one object.
+ * The messages of one text frame: an array of objects, or one object. Ops whose keys or values may not be stored are among them, marked as such.
  * @throws AppError FRAME_INVALID naming the message and the reason, or TOO_MANY_MESSAGES: an SDK client that was offline sends a message for each change of a
  *   Yjs document, all in one frame, and has to come back for them to be asked for. None of the frame counts then.
  */
 export function decodeSdkFrame(text: string): ClientMessage[] {
-  const frame = parseBoundedJson(text, FRAME_DEPTH_MAX);
-  const parts = Array.isArray(frame) ? frame : [frame];
+  const { json, flawIn } = readFrame(text, FRAME_DEPTH_MAX);
+  const parts = Array.isArray(json) ? json : [json];
   if (parts.length > MESSAGES_PER_FRAME_MAX) throw new AppError('TOO_MANY_MESSAGES', { perSecondMax: MESSAGES_PER_FRAME_MAX });
   const messages: ClientMessage[] = [];
   for (const part of parts) {
     if (!isJsonObject(part) || typeof part.type !== 'number')
       throw new AppError('FRAME_INVALID', { reason: 'a message is not an object with a numeric type' });
-    const message = decodeMessage(part.type, part);
+    const message = decodeMessage(part.type, part, flawIn);
     if (message !== null) messages.push(message);
   }
   return messages;
@@ -98,7 +109,7 @@ export function encodeBroadcasts(events: readonly Json[]): string {
   return JSON.stringify(events.map((event) => ({ type: 103, event })));
 }
 
-function decodeMessage(code: number, fields: JsonObject): ClientMessage | null {
+function decodeMessage(code: number, fields: JsonObject, flawIn: FlawIn): ClientMessage | null {
   const check = CHECKS.get(code);
   if (check === undefined) return null;
   if (!check.Check(fields)) {
@@ -106,8 +117,14 @@ function decodeMessage(code: number, fields: JsonObject): ClientMessage | null {
     throw new AppError('FRAME_INVALID', { reason: `message ${code}${pointer} ${reason}` });
   }
   // The check above is what makes the fields fit the reader of the same code.
-  const read = READERS[code as Code] as (checked: JsonObject) => ClientMessage;
-  return read(fields);
+  const read = READERS[code as Code] as (checked: JsonObject, flawIn: FlawIn) => ClientMessage;
+  return read(fields, flawIn);
+}
+
+function passing<Part extends Json>(part: Part, flawIn: FlawIn): Part {
+  const flaw = flawIn(part, PASSING);
+  if (flaw !== null) throw new AppError('FRAME_INVALID', { reason: flaw });
+  return part;
 }
 
 /** V2 updates are refused: decoding hostile ones cannot be bounded in time (reliability 2.f, yjs#687). */

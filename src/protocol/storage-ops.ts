@@ -20,8 +20,9 @@ import {
 /** Kinds of nodes. */
 export const CRDT = { OBJECT: 0, LIST: 1, MAP: 2, REGISTER: 3, TEXT: 4, FILE: 5 } as const;
 
-/** Codes of ops. UNKNOWN stands for every code that this build does not know; clients never send it. */
+/** Codes of ops. UNKNOWN stands for every code that this build does not know, UNFIT for what may not be stored; clients never send either. */
 export const OP = {
+  UNFIT: -1,
   UNKNOWN: 0,
   SET_PARENT_KEY: 1,
   CREATE_LIST: 2,
@@ -135,7 +136,17 @@ export interface UnknownOp {
   readonly opId?: string;
 }
 
-export type Op = CreateOp | SetParentKeyOp | UpdateObjectOp | DeleteCrdtOp | DeleteObjectKeyOp | UpdateTextOp | UnknownOp;
+/** An op whose keys or values may not be stored. It stays in its place among the others, so that its sender hears of each in turn. */
+export interface UnfitOp {
+  readonly type: typeof OP.UNFIT;
+  readonly opId: string;
+  /** Without its values: what makes its sender take it back. */
+  readonly emptied: FitOp;
+  readonly problem: ValueProblem;
+}
+
+type FitOp = CreateOp | SetParentKeyOp | UpdateObjectOp | DeleteCrdtOp | DeleteObjectKeyOp | UpdateTextOp | UnknownOp;
+export type Op = FitOp | UnfitOp;
 
 /** Ops, and their JSON where it is at hand. */
 export interface OpsText {
@@ -172,16 +183,19 @@ const CHECKS = new Map<number, { readonly shape: TSchema; readonly compiled: Ret
   KNOWN.map((shape) => [shape.properties.type.const, { shape, compiled: Compile(shape) }]),
 );
 
+/** What is wrong with an op as a whole, fields that we do not know included; null when nothing is. */
+type FlawIn = (op: JsonObject) => string | null;
+
 /**
  * The ops of one message, each with its opId. Fields that we do not know travel along, for newer clients.
- * @throws AppError FRAME_INVALID naming the op and the reason
+ * @throws AppError FRAME_INVALID naming what is no op, and the reason
  */
-export function checkOps(value: unknown): Op[] {
+export function checkOps(value: unknown, flawIn: FlawIn = () => null): Op[] {
   if (!Array.isArray(value)) throw new AppError('FRAME_INVALID', { reason: 'ops is not an array' });
-  return value.map(checkOp);
+  return value.map((op, at) => checkOp(op, at, flawIn));
 }
 
-function checkOp(value: unknown, at: number): Op {
+function checkOp(value: unknown, at: number, flawIn: FlawIn): Op {
   if (!isJsonObject(value) || typeof value.type !== 'number') throw refusal(at, '', 'is not an object with a number as type');
   const check = CHECKS.get(value.type);
   if (check === undefined) return typeof value.opId === 'string' ? { type: OP.UNKNOWN, opId: value.opId } : { type: OP.UNKNOWN };
@@ -189,11 +203,54 @@ function checkOp(value: unknown, at: number): Op {
     const { pointer, reason } = problemWith(check.shape, value);
     throw refusal(at, pointer, reason);
   }
-  if (value.opId === undefined) throw refusal(at, '/opId', 'is missing');
-  const checked = value as Op;
-  const problem = problemOf(checked);
-  if (problem !== null) throw refusal(at, problem.pointer, problem.reason);
-  return checked;
+  const { opId } = value;
+  if (typeof opId !== 'string') throw refusal(at, '/opId', 'is missing');
+  const checked = value as FitOp;
+  const problem = problemOf(checked) ?? problemOfAll(flawIn(value));
+  return problem === null ? checked : { type: OP.UNFIT, opId, emptied: emptied(checked), problem };
+}
+
+function problemOfAll(flaw: string | null): ValueProblem | null {
+  return flaw === null ? null : { pointer: '', reason: `is not taken: ${flaw}` };
+}
+
+/** The op as far as its sender needs it, to let go of what it changed by it (protocol 5.4). */
+function emptied(op: FitOp): FitOp {
+  switch (op.type) {
+    case OP.UPDATE_OBJECT:
+      return { ...bare(op), data: Object.fromEntries(Object.keys(op.data).map((key) => [key, null])) };
+    case OP.CREATE_OBJECT:
+      return { ...bare(op), ...placed(op), data: {} };
+    case OP.CREATE_REGISTER:
+      return { ...bare(op), ...placed(op), data: null };
+    case OP.CREATE_TEXT:
+      return { ...bare(op), ...placed(op), data: [], version: op.version };
+    case OP.CREATE_FILE:
+      return { ...bare(op), ...placed(op), data: op.data };
+    case OP.CREATE_LIST:
+    case OP.CREATE_MAP:
+      return { ...bare(op), ...placed(op) };
+    case OP.SET_PARENT_KEY:
+      return { ...bare(op), parentKey: op.parentKey };
+    case OP.DELETE_OBJECT_KEY:
+      return { ...bare(op), key: op.key };
+    case OP.UPDATE_TEXT:
+      return { ...bare(op), baseVersion: op.baseVersion, ops: [] };
+    case OP.DELETE_CRDT:
+      return bare(op);
+    case OP.UNKNOWN:
+      return op;
+    default:
+      return op satisfies never;
+  }
+}
+
+function bare<Kind extends Exclude<FitOp, UnknownOp>>({ type, opId, id }: Kind): Pick<Kind, 'type' | 'opId' | 'id'> {
+  return { type, opId, id } as Pick<Kind, 'type' | 'opId' | 'id'>;
+}
+
+function placed({ parentId, parentKey }: CreateOp): Pick<CreateOp, 'parentId' | 'parentKey'> {
+  return { parentId, parentKey };
 }
 
 function refusal(at: number, pointer: string, reason: string): AppError {
@@ -204,7 +261,7 @@ function refusal(at: number, pointer: string, reason: string): AppError {
  * What the shapes cannot say: how large values are, and that no key reaches a prototype. Goes by the kind of the op: what else a client writes into it, under
  * whatever name, is no key.
  */
-function problemOf(checked: Op): ValueProblem | null {
+function problemOf(checked: FitOp): ValueProblem | null {
   switch (checked.type) {
     case OP.UPDATE_OBJECT:
       return inside('/data', membersProblem(checked.data));

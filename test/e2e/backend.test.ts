@@ -77,6 +77,8 @@ describe('options of methods', () => {
     const roomId = freshRoomId('tenant');
     await backend.createRoom(roomId, { defaultAccesses: ['*:write'], tenantId: 'acme' });
     expect((await backend.getRoom(roomId)).organizationId).toBe('acme');
+    const upserted = { update: {}, create: { defaultAccesses: [], tenantId: 'acme' } } as const;
+    expect((await backend.upsertRoom(freshRoomId('upserted'), upserted as never)).organizationId).toBe('acme');
     const { data } = await backend.getRooms({ tenantId: 'acme', query: `roomId^"${roomId}"` });
     expect(data.map(({ id }) => id)).toEqual([roomId]);
     const found: string[] = [];

@@ -64,7 +64,7 @@ describe('a back end', () => {
     expectMalformed(await upload({ id, userId: '' }), "'userId' must have 1 to 128 characters");
     expectMalformed(await upload({ id: 'fl_aaaaaaaaaaaaaaaaaaaaa' }), "'attachmentId'");
     expectMalformed(await upload({ id, fileSize: 4 }), "'fileSize'");
-    expectMalformed(await upload({ id, name: 'x'.repeat(1_025) }), "'name'");
+    for (const name of ['', 'x'.repeat(1_025)]) expectMalformed(await upload({ id, name }), "'name'");
     expect(refusal(await upload({ id, body: new Uint8Array(6 * MIB + 1) }))).toMatch(/^413 PAYLOAD_TOO_LARGE /);
     expect((await read(id)).status).toBe(404);
   });
@@ -84,7 +84,9 @@ describe('a back end', () => {
     const { status, json } = await putPart(id, uploadId, 1, 'hello');
     expect([status, json]).toEqual([200, { partNumber: 1, etag: expect.stringMatching(/./) }]);
     const elsewhere = await aRoom();
-    expect(refusal(await putPart(id, uploadId, 1, 'x', elsewhere))).toMatch(/^409 RESOURCE_ALREADY_EXISTS The upload /);
+    expect(refusal(await putPart(id, uploadId, 1, 'x', elsewhere))).toBe(
+      `409 RESOURCE_ALREADY_EXISTS The upload "${uploadId}" belongs to another room.`,
+    );
     expect(refusal(await complete(id, uploadId, [json], { room: elsewhere }))).toMatch(/^409 RESOURCE_ALREADY_EXISTS /);
     expect(refusal(await call(`DELETE ${attachmentAt(elsewhere, id, `/multipart/${uploadId}`)}`))).toMatch(/^409 RESOURCE_/);
     expect(refusal(await putPart(id, 'never', 1, 'x'))).toMatch(/^404 RESOURCE_NOT_FOUND The upload /);

@@ -162,7 +162,7 @@ describe('uploading in one request', () => {
 
   test('[contract: PUT /rooms/{roomId}/storage/files/{fileId}/upload/{name}] a size over the limit is 413 before the body is read; one of the limit is not (row 84)', async () => {
     const announced = await upload(roomId, { fileSize: FILE_BYTES_MAX + 1, body: new Uint8Array() }).catch(() => null);
-    expect(refusal(announced!)).toMatch(/^4\d\d /);
+    expect(refusal(announced!)).toMatch(/^413 /);
     expect(await streamed(roomId, aFileId(), { fileSize: FILE_BYTES_MAX + 1, pieces: 0 })).toMatchObject({
       status: 413,
       isEnded: false,

@@ -1,5 +1,5 @@
 /** How large a LiveObject may grow (supplement 1.9), as applications meet it: with real clients. */
-import { LiveObject } from '@liveblocks/client';
+import { LiveList, LiveMap, LiveObject } from '@liveblocks/client';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { CODE } from '../support/e2e/messages.ts';
 import { enterRaw } from '../support/e2e/raw-client.ts';
@@ -96,4 +96,43 @@ test('[ST29] a client whose LiveObject would grow too large takes the last chang
     child: { a: PART, by: 'bo' },
   });
   expect([rejections(al).length, al.room.getStatus()]).toEqual([2, 'connected']);
+});
+
+test('[ST40] who stores under a key that is not allowed, or too much, hears so and goes on: all else is stored', async () => {
+  const roomId = freshRoomId('unfit');
+  const filled = () => ({
+    words: new LiveMap<string, any>(),
+    list: new LiveList<any>([]),
+    constructor: new LiveObject({ a: 1 }),
+  });
+  const al = await enter(server, { roomId, userId: 'al', initialStorage: filled as never });
+  const root = await rootOf(al);
+  const bo = await enter(server, { roomId, userId: 'bo' });
+  await rootOf(bo);
+  const deep = JSON.parse('['.repeat(40) + ']'.repeat(40));
+  for (const word of ['hello', 'constructor', 'world']) root.get('words').set(word, 1);
+  root.set('nested', { a: { constructor: 1 } });
+  root.set('long', 'x'.repeat(2_200_000));
+  root.get('list').push(deep);
+  root.set('deep', deep);
+  root.set('last', 1);
+  al.room.updatePresence({ constructor: 1 });
+  const stored = { words: { hello: 1, world: 1 }, list: [], last: 1 };
+  for (const visitor of [al, bo])
+    await until('all read what is stored', async () => expect(await storageOf(visitor)).toEqual(stored) ?? true);
+  await saved(al);
+  expect(await server.backend.getStorageDocument(roomId, 'json')).toEqual(stored);
+  // Twice at most for the initial Storage: the snapshot after an item makes the client set it again, its own rejection brings none.
+  expect(rejections(al).length).toBeLessThanOrEqual(7);
+  expect([...new Set(rejections(al).map(({ reason }) => reason))]).toEqual([
+    expect.stringContaining('names the key "constructor"'),
+    expect.stringContaining('/data/nested/a has the key "constructor"'),
+    expect.stringContaining('/data/long is longer than 2097152 characters'),
+    expect.stringContaining('is nested deeper than 32'),
+    expect.stringContaining('is nested deeper than 32'),
+  ]);
+  (await rootOf(bo)).get('words').set('hello', 2);
+  await until('al hears of it', () => root.get('words').get('hello') === 2);
+  await until('bo sees the presence', () => bo.room.getOthers()[0]?.presence.constructor === 1);
+  expect([al.room.getStatus(), al.network.closeCodes]).toEqual(['connected', []]);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { decodeSdkFrame, FRAME_DEPTH_MAX } from '../../src/protocol/client-messages.ts';
+import { OP, type Op } from '../../src/protocol/storage-ops.ts';
 
 const decode = (value: unknown) => decodeSdkFrame(JSON.stringify(value));
 const refusal = (reason: RegExp, code = 'FRAME_INVALID') =>
@@ -46,11 +47,52 @@ test('[FR3] too many messages in one frame close the socket with a code after wh
   expect(() => decodeSdkFrame(frame(10_001))).toThrow(expect.objectContaining({ code: 'TOO_MANY_MESSAGES', close: 1008 }));
 });
 
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+
 test('[FR4] nesting is bounded: the deepest allowed passes, one more is refused before anything recursive sees it', () => {
-  const nested = (depth: number): string => `[{"type":103,"event":${'['.repeat(depth - 2)}${']'.repeat(depth - 2)}}]`;
-  expect(decodeSdkFrame(nested(FRAME_DEPTH_MAX))).toHaveLength(1);
-  expect(() => decodeSdkFrame(nested(FRAME_DEPTH_MAX + 1))).toThrow(refusal(/deeper than 38/));
-  expect(() => decodeSdkFrame('['.repeat(1_000_000))).toThrow(refusal(/deeper than 38/));
+  const event = (depth: number): string => `[{"type":103,"event":${nested(depth - 2)}}]`;
+  expect(decodeSdkFrame(event(38))).toHaveLength(1);
+  expect(() => decodeSdkFrame(event(39))).toThrow(refusal(/deeper than 36/));
+  expect(() => decodeSdkFrame(`[{"type":100,"data":{"a":${nested(36)}}}]`)).toThrow(refusal(/deeper than 36/));
+  expect(() => decodeSdkFrame('['.repeat(1_000_000))).toThrow(refusal(/deeper than 256/));
+});
+
+test('[FR9] of ops only those are not taken that are at fault, in their place among the others', () => {
+  const op = (data: string, more = ''): string => `{"type":3,"opId":"1:1","id":"root","data":${data}${more}}`;
+  const frame = (...ops: string[]): string => `[{"type":200},{"type":201,"ops":[${ops.join()}]},{"type":103,"event":1}]`;
+  const said = (...ops: string[]): unknown[] => {
+    const messages = decodeSdkFrame(frame(...ops));
+    expect(messages.map(({ type }) => type)).toEqual(['storage.fetch', 'storage.change', 'broadcast']);
+    return (messages[1] as unknown as { ops: Op[] }).ops.map((one) => (one.type === OP.UNFIT ? one.problem.reason : 'taken'));
+  };
+  expect(said(op('{"a":1}'), op('{"constructor":1}'), op('{"a":1}'))).toEqual([
+    'taken',
+    'has the key "constructor", which is not allowed',
+    'taken',
+  ]);
+  expect(said(op(`{"a":${nested(32)}}`), op(`{"a":${nested(33)}}`), op(`{"a":${nested(FRAME_DEPTH_MAX - 5)}}`))).toEqual([
+    'taken',
+    'is nested deeper than 32',
+    'is nested deeper than 32',
+  ]);
+  expect(
+    said(op('{}', ',"newer":{"__proto__":1}'), op('{}', `,"newer":${nested(35)}`), op('{}', `,"newer":${nested(34)}`)),
+  ).toEqual(['is not taken: the key "__proto__" is not allowed', 'is not taken: it is nested deeper than 35', 'taken']);
+  expect(() => decodeSdkFrame(frame(op(`{"a":${nested(FRAME_DEPTH_MAX - 4)}}`)))).toThrow(refusal(/deeper than 256/));
+});
+
+test('[FR8] presence and events may have any key but one', () => {
+  const words = { constructor: 1, prototype: { constructor: [{ prototype: 2 }] }, toString: 3 };
+  expect(
+    decode([
+      { type: 100, data: words },
+      { type: 103, event: words },
+    ]),
+  ).toEqual([
+    { type: 'presence', data: words, targetActor: null },
+    { type: 'broadcast', event: words },
+  ]);
+  expect(() => decodeSdkFrame('[{"type":103,"event":[{"__proto__":1}]}]')).toThrow(refusal(/__proto__/));
 });
 
 test('[FR5] V2 Yjs updates are refused by name', () => {

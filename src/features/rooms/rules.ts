@@ -9,7 +9,7 @@ import { outboxRowsOf } from '../../protocol/app-events.ts';
 import { checkName, DEFAULT_ORGANIZATION, NAME_LENGTHS } from '../../protocol/names.ts';
 import { hashOfAsked } from '../../protocol/paging.ts';
 import { checkScopes } from '../../protocol/permissions.ts';
-import type { RoomCreation, RoomFields, RoomUpdate, RoomUpsert } from './shapes.ts';
+import { ListQuery, type RoomCreation, type RoomFields, type RoomUpdate, type RoomUpsert } from './shapes.ts';
 
 /** Bounds of what a room carries (contract, Limits; the bound of an array is ours). Counted after a change, so a change may also shrink. */
 export const ROOM_LIMITS = {
@@ -34,17 +34,22 @@ export function eventsOfNew({ id, nowIso }: { readonly id: string; readonly nowI
 
 /** The fields of a room to be made. @throws AppError UNPROCESSABLE_ENTITY naming the key, `within` before it. */
 export function fieldsOfNew(creation: RoomCreation, within = ''): NewRoomFields {
-  const {
-    organizationId = DEFAULT_ORGANIZATION,
-    defaultAccesses,
-    metadata = {},
-    usersAccesses = {},
-    groupsAccesses = {},
-  } = creation;
+  const { defaultAccesses, metadata = {}, usersAccesses = {}, groupsAccesses = {} } = creation;
+  const key = organizationKeyIn(creation, within);
   return {
-    organizationId: checkName(organizationId, `${within}organizationId`, NAME_LENGTHS.organizationId),
+    organizationId: checkName(creation[key] ?? DEFAULT_ORGANIZATION, `${within}${key}`, NAME_LENGTHS.organizationId),
     ...fieldsAfter(BLANK, { defaultAccesses, metadata, usersAccesses, groupsAccesses }, within),
   };
+}
+
+/** Under which of its two names the organisation is given. @throws AppError UNPROCESSABLE_ENTITY when it is under both */
+function organizationKeyIn(
+  { organizationId, tenantId }: { readonly organizationId?: unknown; readonly tenantId?: unknown },
+  within = '',
+): 'organizationId' | 'tenantId' {
+  if (tenantId === undefined) return 'organizationId';
+  if (organizationId === undefined) return 'tenantId';
+  throw valueAtKey(`${within}tenantId`, 'is the older name of organizationId; give one of the two');
 }
 
 /**
@@ -119,13 +124,12 @@ const METADATA_PARAMETER = 'metadata.';
 
 /** @throws AppError UNPROCESSABLE_ENTITY naming the parameter, and the column for `query`. */
 export function filterOf(parameters: Readonly<Record<string, unknown>>): RoomFilter {
-  const { organizationId, tenantId } = parameters;
-  if (organizationId !== undefined && tenantId !== undefined)
-    throw valueAtKey('tenantId', 'is the older name of organizationId; give one of the two');
   const text = (key: string) => (parameters[key] === undefined ? null : checkText(parameters[key], key));
-  const older = Object.keys(parameters).filter((key) => key.startsWith(METADATA_PARAMETER));
+  const others = Object.keys(parameters).filter((key) => !Object.hasOwn(ListQuery.properties, key));
+  const unknown = others.find((key) => !key.startsWith(METADATA_PARAMETER));
+  if (unknown !== undefined) throw valueAtKey(unknown, 'is not known here');
   return {
-    organizationId: text('organizationId') ?? text('tenantId'),
+    organizationId: text(organizationKeyIn(parameters)),
     userId: text('userId'),
     groupIds:
       text('groupIds')
@@ -138,7 +142,7 @@ export function filterOf(parameters: Readonly<Record<string, unknown>>): RoomFil
         operator,
         value,
       })),
-      ...older.map((parameter) => olderClause(parameter, checkText(parameters[parameter], parameter))),
+      ...others.map((parameter) => olderClause(parameter, checkText(parameters[parameter], parameter))),
     ],
   };
 }

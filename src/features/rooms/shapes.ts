@@ -89,7 +89,10 @@ export const UpsertRoomBody = Type.Object(
   {
     update: UpdateRoomBody,
     create: Type.Optional(
-      Type.Object(creationFields, { additionalProperties: false, description: 'What only a new room gets.' }),
+      Type.Object(
+        { ...creationFields, tenantId: Type.Optional(OrganizationId('The older name of `organizationId`.')) },
+        { additionalProperties: false, description: 'What only a new room gets.' },
+      ),
     ),
   },
   { additionalProperties: false },
@@ -115,7 +118,7 @@ export interface RoomFields {
 
 export const RoomParams = Type.Object({ roomId: RoomId('The room ID, percent-encoded.') });
 
-/** Parameters that are not named here, such as `metadata.KEY` of the older listing, are handed on. */
+/** Parameters that are not named here are handed on, for `metadata.KEY` of the older listing; `rules.ts` refuses all others. */
 export const ListQuery = Type.Object(
   {
     limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),

@@ -30,15 +30,31 @@ export interface NewSchema {
   readonly nowIso: string;
 }
 
-/** Version 1 of a new name. @throws AppError RESOURCE_ALREADY_EXISTS when there is any version of it. */
-export async function createSchema(db: Sql, { name, body, nowIso }: NewSchema): Promise<SchemaRow> {
-  const [made] = await db.query(sql<SchemaRow>`
-    insert into schemas (name, version, body, created_at)
-    select ${name}, 1, ${body}, ${nowIso} where not exists (select 1 from schemas where name = ${name})
-    on conflict do nothing   -- somebody was faster
+/** The first version of a name, or the first after all of it were deleted. @throws AppError RESOURCE_ALREADY_EXISTS when there is any version of it. */
+export async function createSchema(db: Sql, schema: NewSchema): Promise<SchemaRow> {
+  const { name } = schema;
+  return db.transaction(async (tx) => {
+    await tx.query(sql`
+      insert into schema_names (name, last_version) values (${name}, 0)
+      on conflict (name) do update set last_version = schema_names.last_version   -- whoever is faster is waited for`);
+    const versions = await tx.query(sql`select 1 from schemas where name = ${name} limit 1`);
+    if (versions.length > 0) throw new AppError('RESOURCE_ALREADY_EXISTS', { kind: 'schema', id: name });
+    return insertVersion(tx, schema);
+  });
+}
+
+/** Under a number that the name never had. Another build may have added versions without a note of their number. */
+async function insertVersion(tx: Sql, { name, body, nowIso }: NewSchema): Promise<SchemaRow> {
+  const [made] = await tx.query(sql<SchemaRow>`
+    with next as (
+      insert into schema_names (name, last_version)
+      select ${name}, coalesce(max(version), 0) + 1 from schemas where name = ${name}
+      on conflict (name) do update set last_version = greatest(schema_names.last_version + 1, excluded.last_version)
+      returning last_version
+    )
+    insert into schemas (name, version, body, created_at) select ${name}, last_version, ${body}, ${nowIso} from next
     returning ${COLUMNS}`);
-  if (made === undefined) throw new AppError('RESOURCE_ALREADY_EXISTS', { kind: 'schema', id: name });
-  return made;
+  return made!;
 }
 
 /** @throws AppError SCHEMA_NOT_FOUND */
@@ -57,7 +73,7 @@ export async function listSchemas(db: Sql, { after, limit }: { after: number | n
 }
 
 /**
- * The version after the latest of this name (supplement 3.4: of an older version, too).
+ * The version after all that this name ever had (supplement 3.4: of an older version, too).
  * @throws AppError SCHEMA_NOT_FOUND, or SCHEMA_FROZEN while a room has the version that `id` names.
  */
 export async function addVersion(
@@ -66,11 +82,7 @@ export async function addVersion(
 ): Promise<SchemaRow> {
   return db.transaction(async (tx) => {
     await lockUnattached(tx, id);
-    const [made] = await tx.query(sql<SchemaRow>`
-      insert into schemas (name, version, body, created_at)
-      select ${id.name}, max(version) + 1, ${body}, ${nowIso} from schemas where name = ${id.name}
-      returning ${COLUMNS}`);
-    return made!;
+    return insertVersion(tx, { name: id.name, body, nowIso });
   });
 }
 

@@ -10,7 +10,7 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import type { Pieces } from '../../base/pieces.ts';
 import { type BoundRoute, bindRoute, bytes, empty, json, routeFor } from '../../kernel/transport/route.ts';
 import { checkRoomId, ROOM_ID_LIMITS } from '../../protocol/names.ts';
-import { checkOps, FILE_ID_PATTERN, type Op } from '../../protocol/storage-ops.ts';
+import { checkOps, FILE_ID_PATTERN, OP, type Op, type UnfitOp } from '../../protocol/storage-ops.ts';
 import { mustTakeChanges } from '../../room/door.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 import { type FileReference, filesInDocument, filesInOps } from '../../room/storage/file-references.ts';
@@ -212,12 +212,18 @@ function inOperation(file: FileReference | null): Pick<JsonPatch, 'missing'> {
 /** Over REST a malformed op is a value in a body, not a frame. */
 function opsOf(values: readonly unknown[]): Op[] {
   try {
-    return checkOps(values);
+    const ops = checkOps(values);
+    for (const [at, op] of ops.entries()) if (op.type === OP.UNFIT) throw unfit(at, op);
+    return ops;
   } catch (error) {
     if (error instanceof AppError && error.code === 'FRAME_INVALID')
       throw valueAtKey('messages', `cannot be taken: ${error.facts.reason}`);
     throw error;
   }
+}
+
+function unfit(at: number, { problem: { pointer, reason } }: UnfitOp): AppError {
+  return valueAtKey('messages', `cannot be taken: op ${at}${pointer} ${reason}`);
 }
 
 function utf8(text: unknown): Uint8Array {

@@ -9,8 +9,9 @@ export const URL_VALID_MS = 3_600_000;
 /** UTF-8 (supplement 7, row 91). */
 export const UPLOAD_NAME_BYTES_MAX = 1_024;
 
-/** Any text, slashes and dots too: it is never a path. @throws AppError UNPROCESSABLE_ENTITY (supplement 7, row 91) */
+/** Any text but an empty one, slashes and dots too: it is never a path. @throws AppError UNPROCESSABLE_ENTITY (supplement 7, row 91) */
 export function checkUploadName(name: string): string {
+  if (name === '') throw valueAtKey('name', 'may not be empty');
   if (Buffer.byteLength(name) > UPLOAD_NAME_BYTES_MAX)
     throw valueAtKey('name', `must have at most ${UPLOAD_NAME_BYTES_MAX} bytes`);
   if (!isStorableText(name)) throw valueAtKey('name', 'may not hold U+0000 or half of a surrogate pair');
@@ -26,10 +27,10 @@ interface Announced {
 
 /** The size that the whole file is said to have; null when nobody says. @throws AppError PAYLOAD_TOO_LARGE, UNPROCESSABLE_ENTITY */
 export function announcedSize({ fileSize, contentLength }: Announced, bytesMax: number): number | null {
+  const size = fileSize ?? contentLength;
+  if (size !== null && size > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The file', bytesMax }); // row 84, whatever comes
   if (fileSize !== undefined && contentLength !== null && fileSize !== contentLength)
     throw valueAtKey('fileSize', `is ${fileSize}, and the body has ${contentLength} bytes`);
-  const size = fileSize ?? contentLength;
-  if (size !== null && size > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The file', bytesMax });
   return size;
 }
 

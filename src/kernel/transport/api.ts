@@ -5,6 +5,7 @@
  * the route's own business (supplement 7).
  */
 
+import Type from 'typebox';
 import type { Clock, Random } from '../../base/clock.ts';
 import { AppError, errorBody } from '../../base/errors.ts';
 import type { Log } from '../../base/observe.ts';
@@ -99,13 +100,21 @@ interface Plan {
   readonly body: ReadBody;
 }
 
+const NO_QUERY = Type.Object({});
+
 function planOf(route: BoundRoute, rules: BodyRules): Plan {
+  const { query = NO_QUERY } = route;
   return {
     route,
     params: route.params === undefined ? () => ({}) : both(makeParamsReader(route.params), makeCheck(route.params, 'The path')),
-    query: route.query === undefined ? () => ({}) : both(makeQueryReader(route.query), makeCheck(route.query, 'The query')),
+    query: both(makeQueryReader(query, othersIn(route)), makeCheck(query, 'The query')),
     body: makeBodyReader(route.body, rules),
   };
+}
+
+/** A back end that misspells a filter would be given what it did not ask for; clients of other versions may say more than we know. */
+function othersIn({ needs }: BoundRoute): 'left out' | 'refused' {
+  return needs === 'secret' || needs === 'back end' ? 'refused' : 'left out';
 }
 
 function both<Text, Value>(read: (text: Text) => Value, check: (value: unknown) => unknown): (text: Text) => unknown {

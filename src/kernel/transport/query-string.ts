@@ -10,10 +10,10 @@ interface ObjectSchema {
 export type Read<Text> = (text: Text) => Record<string, unknown>;
 
 /**
- * Reads a query string by an object schema: defaults filled in, unknown parameters left out unless the schema asks for more.
+ * Reads a query string by an object schema: defaults filled in; what of others the schema does not ask for is left out, or refused.
  * @throws AppError UNPROCESSABLE_ENTITY when it is not valid percent-encoding or says a thing twice: of two values, neither is the right one.
  */
-export function makeQueryReader(schema: TSchema): Read<string> {
+export function makeQueryReader(schema: TSchema, others: 'left out' | 'refused'): Read<string> {
   const { properties = {}, additionalProperties } = schema as ObjectSchema;
   const keepsOthers = additionalProperties !== undefined && additionalProperties !== false;
   return (query) => {
@@ -21,7 +21,10 @@ export function makeQueryReader(schema: TSchema): Read<string> {
     const values: Record<string, unknown> = Object.create(null);
     for (const [name, text] of new URLSearchParams(query)) {
       const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-      if (property === undefined && !keepsOthers) continue;
+      if (property === undefined && !keepsOthers) {
+        if (others === 'refused') throw valueAtKey(name, 'is not known here');
+        continue;
+      }
       if (name in values) throw valueAtKey(name, 'is given more than once');
       values[name] = fromText(text, property?.type);
     }

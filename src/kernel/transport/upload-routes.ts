@@ -53,7 +53,7 @@ const SIZE = {
   fileSize: Type.Optional(Type.Integer({ minimum: 0, description: 'In bytes. The file is refused when it has another size.' })),
 };
 type SizeQuery = { readonly fileSize?: number };
-const name = Type.String({ description: `At most ${UPLOAD_NAME_BYTES_MAX} bytes; a slash in it is sent as %2F.` });
+const name = Type.String({ description: `1 to ${UPLOAD_NAME_BYTES_MAX} bytes; a slash in it is sent as %2F.` });
 const uploadId = Type.String({ description: 'As the upload began with.' });
 const partNumber = Type.Integer({ minimum: 1, maximum: PART_NUMBER_MAX });
 const Part = Type.Object({ partNumber, etag: Type.String({ maxLength: 128 }) }, { additionalProperties: false });

@@ -55,6 +55,8 @@ export interface Trial {
 export interface Refused extends Trial {
   /** A sentence without its full stop. */
   readonly reason: string;
+  /** What is there in place of what a schema says. */
+  readonly found?: string | undefined;
 }
 
 export function trialOf(changes: readonly Change[], { rejected }: Applied): Trial {
@@ -65,22 +67,25 @@ type Bounded = { readonly applied: Applied; readonly refused: null } | { readonl
 
 /**
  * Makes changes of Storage, and takes all of them back when the room's schema does not allow what they lead to. A Storage that was emptied
- * need not have matched, so after that all of it is looked at.
+ * need not have matched, so after that all of it is looked at once something changes.
  */
-export function underSchema(room: RoomState, work: () => Applied): Bounded {
+export function underSchema(room: RoomState, work: () => Applied, judge: 'changes' | 'all' = 'changes'): Bounded {
   const { schema, storage } = room;
   if (schema === null) return { applied: work(), refused: null };
   const wasEmpty = isEmptyStorage(storage);
   let outcome: Bounded | null = null;
   atomically(storage, (changes) => {
     const applied = work();
-    const mismatch = wasEmpty ? matchStorage(schema.types, storage) : matchChanges(schema.types, storage, slotsOf(changes));
+    const mismatch =
+      judge === 'all' || (wasEmpty && changes.length > 0)
+        ? matchStorage(schema.types, storage)
+        : matchChanges(schema.types, storage, slotsOf(changes));
     if (mismatch === null) {
       outcome = { applied, refused: null };
       return undefined;
     }
     const reason = `The Storage would not match the schema ${schema.id}: ${placed(mismatch)}`;
-    outcome = { applied: null, refused: { reason, ...trialOf(changes, applied) } };
+    outcome = { applied: null, refused: { reason, found: mismatch.found, ...trialOf(changes, applied) } };
     return 'take back';
   });
   return outcome!;

@@ -26,6 +26,8 @@ export interface Mismatch {
   readonly pointer: string;
   /** The rest of a sentence that has quoted the pointer. */
   readonly reason: string;
+  /** What is there in place of what the type says. */
+  readonly found: string | undefined;
 }
 
 /** The fault as seen from one level further out: a value that is the member `key` of something of the type `owner`. */
@@ -40,7 +42,7 @@ export function mismatchAt(node: ParentNode, { problem, expected, found, owner =
   const pointer = steps.map(pointerSegment).join('');
   const property = steps.at(-1)!;
   const subject = `the property "${property}" of ${owner}`;
-  return { problem, property, type: owner, pointer, reason: sentence(subject, { problem, expected, found }) };
+  return { problem, property, type: owner, pointer, reason: sentence(subject, { problem, expected, found }), found };
 }
 
 function sentence(

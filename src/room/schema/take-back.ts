@@ -15,9 +15,10 @@ import type { Trial } from './decide.ts';
 
 /** What makes the sender of `ops`, which were tried and taken back, come to what Storage holds. */
 export function takeBackReplies(storage: Storage, ops: readonly Op[], trial: Trial): { replies: Op[]; needsState: boolean } {
-  const replies = ops.map((op) => echoOf(storage, op));
+  const sent = ops.map((op) => (op.type === OP.UNFIT ? op.emptied : op));
+  const replies = sent.map((op) => echoOf(storage, op));
   const fixes = new Map<ObjectNode, Map<string, Op>>();
-  for (const slot of slotsAtOdds(storage, ops, trial)) {
+  for (const slot of slotsAtOdds(storage, sent, trial)) {
     if (slot === null) return { replies, needsState: true };
     const { parent, key } = slot;
     if (storage.nodes.get(parent.id) !== parent) continue; // it was new itself

@@ -14,6 +14,7 @@ import { withoutEchoes } from './text-resend.ts';
 import { TextWork } from './text-work.ts';
 import type { Storage } from './tree.ts';
 import { refusedNumber } from './unassigned.ts';
+import { refusedUnfit } from './unfit.ts';
 import type { RejectedVerdict, Verdict } from './verdict.ts';
 
 interface Rejection {
@@ -154,6 +155,8 @@ function judge(storage: Storage, op: Op, within: Circumstances): Verdict {
       return applyDeleteCrdt(storage, op);
     case OP.UPDATE_TEXT:
       return applyUpdateText(storage, op, within);
+    case OP.UNFIT:
+      return refusedUnfit(storage, op);
     case OP.UNKNOWN:
       return { is: 'ignored' };
     default:

@@ -73,7 +73,7 @@ export function decideStorageInitialize(room: RoomState, { root, typeKey }: Of<'
   if (!isEmptyStorage(room.storage)) throw new AppError('CANNOT_UPDATE_EXISTING_STORAGE', { roomId: room.id });
   const ids = restIds(room);
   const ops = opsFromLson(root, nodeIds(room.storage, ids));
-  const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor: ids.actor }));
+  const { applied, refused } = underSchema(room, () => applyOps(room.storage, ops, { actor: ids.actor }), 'all');
   if (applied === null) throw new AppError('UNPROCESSABLE_ENTITY', { reason: refused.reason });
   const effects = keepRestIds(room, ids);
   effects.push(
@@ -95,11 +95,17 @@ export function decideStorageDelete(room: RoomState): Effect[] {
 export function decideStoragePatch(room: RoomState, patch: Of<'storage.patch'>): Effect[] {
   const ids = restIds(room);
   const { applied, refused } = underSchema(room, () => applyJsonPatch(room.storage, patch, nodeIds(room.storage, ids)));
-  if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason });
+  if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason + hintOf(refused) });
   const { forwards, journal } = withTexts(applied);
   const effects = keepRestIds(room, ids);
   effects.push(...record(room, journal, null), ...forward(forwards, null), reply(null));
   return effects;
+}
+
+/** The caller may have written plain JSON, and not know what became of it (supplement 1.5, "Value conversion"). */
+function hintOf({ found }: Refused): string {
+  if (found !== 'a LiveObject' && found !== 'a LiveList') return '';
+  return '; a JSON Patch makes a LiveObject of an object and a LiveList of an array: plain ones are set with mutateStorage of the SDK, or the schema says LiveObject or LiveList';
 }
 
 /** A fresh actor and all nodes, for a back end that edits Storage with the SDK's own data structures (protocol 8.4). */

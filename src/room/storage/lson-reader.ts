@@ -1,7 +1,8 @@
 /**
  * Reads plain LSON (contract, "Storage document") into drafts, and says of every fault where it is.
  *
- * An object with a member `serviceType` or `liveblocksType` is a node; these two names are taken wherever a node may stand.
+ * An object is a node when its member `serviceType` or `liveblocksType` names a kind. What looks like a node of another kind is refused (supplement 7,
+ * row 59); anything else with such a member is data of an application, which clients may have written.
  */
 import { Compile } from 'typebox/compile';
 import { AppError, missingKey, valueAtKey } from '../../base/errors.ts';
@@ -64,7 +65,7 @@ function read(value: Json, at: Reading): Draft {
 
 /** The kind of the node that an object describes, or null for an object that describes none. */
 function nodeHead(value: JsonObject, pointer: string): { kind: Kind; typeKey: string } | null {
-  const typeKey = TYPE_KEYS.find((key) => Object.hasOwn(value, key));
+  const typeKey = TYPE_KEYS.find((key) => Object.hasOwn(value, key) && meansKind(value, key));
   if (typeKey === undefined) return null;
   const kind = KINDS.find((known) => known === value[typeKey]);
   if (kind === undefined) throw valueAtKey(member(pointer, typeKey), `must be one of ${KINDS.join(', ')}`);
@@ -74,6 +75,13 @@ function nodeHead(value: JsonObject, pointer: string): { kind: Kind; typeKey: st
   if (extra !== undefined) throw valueAtKey(member(pointer, extra), `is not expected: a ${kind} has ${typeKey} and data`);
   if (!Object.hasOwn(value, 'data')) throw missingKey(pointer === '' ? 'data' : member(pointer, 'data'));
   return { kind, typeKey };
+}
+
+/** A node has no more than its kind and its data, and what begins with `Live` is meant as one all the same. */
+function meansKind(value: JsonObject, typeKey: string): boolean {
+  const kind = value[typeKey];
+  if (typeof kind !== 'string') return false;
+  return kind.startsWith('Live') || (Object.hasOwn(value, 'data') && Object.keys(value).length === 2);
 }
 
 function readNode(node: JsonObject, kind: Kind, at: Reading): Draft {

@@ -189,6 +189,17 @@ describe('an upsert', () => {
     );
   });
 
+  test('[RM71] takes the organisation under its older name, too, and not under both', () => {
+    const create = { defaultAccesses: [], tenantId: 'acme' };
+    expect(newRoomOfUpsert({ update: {}, create })?.organizationId).toBe('acme');
+    expect(refusal(() => checkUpsert({ update: {}, create: { ...create, tenantId: '' } }))).toContain(
+      "'create.tenantId' must have",
+    );
+    expect(refusal(() => checkUpsert({ update: {}, create: { ...create, organizationId: 'acme' } }))).toContain(
+      "'create.tenantId' is the older name",
+    );
+  });
+
   test('[RM24] what both parts come to together counts only where there is no room yet', () => {
     const entries = (name: string, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`${name}${n}`, 'v']));
@@ -228,6 +239,11 @@ describe('the list', () => {
       { field: 'metadata', key: 'stage', operator: ':', value: 'draft' },
     ]);
     expect(refusal(() => filterOf({ [`metadata.${'k'.repeat(41)}`]: 'v' }))).toContain('must have 1 to 40 characters');
+  });
+
+  test('[RM74] any other parameter is refused by name', () => {
+    for (const key of ['metadata[t]', 'metadata', 'Limit', 'constructor', ''])
+      expect(refusal(() => filterOf({ limit: 20, [key]: 'x' }))).toContain(`Value at key '${key}' is not known here.`);
   });
 
   test('[RM28] the query takes roomId and metadata with strings; null, numbers and comparisons are refused with their column', () => {

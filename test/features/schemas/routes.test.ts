@@ -26,7 +26,7 @@ let call: Call;
 let decision: number;
 
 beforeEach(async () => {
-  await db.query(sql`truncate rooms, schemas, room_schemas, actor_owner cascade`);
+  await db.query(sql`truncate rooms, schemas, schema_names, room_schemas, actor_owner cascade`);
   decision = 0;
   attachments = [];
   tell = async () => undefined;
@@ -133,7 +133,20 @@ describe('schemas', () => {
     await create('plan');
     expect(await call('DELETE /v2/schemas/plan@1')).toMatchObject({ status: 200, text: '' });
     expect((await call('DELETE /v2/schemas/plan@1')).json.error).toBe('SCHEMA_NOT_FOUND');
-    expect((await create('plan')).json.id).toBe('plan@1');
+    expect((await create('plan')).json.id).toBe('plan@2');
+  });
+
+  test('[SC83] the number of a version that was deleted is never given out again', async () => {
+    const put = async (id: string) => (await call(`PUT /v2/schemas/${id}`, { json: { body: 'type Storage {}' } })).json.id;
+    await create('plan');
+    expect([await put('plan@1'), await put('plan@1')]).toEqual(['plan@2', 'plan@3']);
+    await call('DELETE /v2/schemas/plan@3');
+    expect(await put('plan@2')).toBe('plan@4');
+    await db.query(sql`insert into schemas (name, version, body) values ('plan', 7, ${BODY})`); // as an older build does
+    expect(await put('plan@2')).toBe('plan@8');
+    for (const version of [1, 2, 4, 7, 8]) await call(`DELETE /v2/schemas/plan@${version}`);
+    expect((await create('plan')).json.id).toBe('plan@9');
+    expect((await create('other')).json.id).toBe('other@1');
   });
 
   test('[SC71] schemas are listed newest first, in pages', async () => {

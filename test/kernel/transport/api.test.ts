@@ -244,6 +244,12 @@ test.each([
   expect((await call(api, `GET /v2/rooms?${query}`)).value).toEqual({ limit });
 });
 
+test('[RT32] a route of back ends refuses parameters that it does not know, by name; others leave them out', async () => {
+  const { status, value } = await call(api, 'GET /v2/rooms/r?guid=x', { headers: { authorization: 'Bearer sk_1' } });
+  expect([status, value.message]).toEqual([422, "Value at key 'guid' is not known here."]);
+  expect((await call(api, 'GET /v2/rooms?guid=x')).value).toEqual({ limit: 20 });
+});
+
 test('[RT11] path parameters are checked too', async () => {
   expect((await call(api, 'PUT /v2/files/0')).value.message).toBe("Value at key 'partNumber' must be at least 1.");
   expect((await call(api, 'PUT /v2/files/x')).value.message).toBe("Value at key 'partNumber' must be an integer.");

@@ -8,7 +8,7 @@ const Query = Type.Object({
   query: Type.Optional(Type.String()),
   ratio: Type.Optional(Type.Number()),
 });
-const read = makeQueryReader(Query);
+const read = makeQueryReader(Query, 'left out');
 
 test.each([
   ['', { limit: 20 }],
@@ -35,12 +35,20 @@ test.each([
 });
 
 test('[RT11] a schema that asks for more gets the others as text', () => {
-  const more = makeQueryReader(Type.Object({ limit: Type.Optional(Type.Integer()) }, { additionalProperties: Type.String() }));
+  const schema = Type.Object({ limit: Type.Optional(Type.Integer()) }, { additionalProperties: Type.String() });
+  const more = makeQueryReader(schema, 'refused');
   expect({ ...more('limit=1&metadata.color=red&__proto__=x') }).toEqual({
     limit: 1,
     'metadata.color': 'red',
     ['__proto__']: 'x',
   });
+});
+
+test('[RT32] where others are refused, they are refused by name', () => {
+  const strict = makeQueryReader(Query, 'refused');
+  expect({ ...strict('limit=5') }).toEqual({ limit: 5 });
+  for (const name of ['Limit', 'startingAfter', '__proto__', ''])
+    expect(() => strict(`limit=5&${name}=x`)).toThrow(`Value at key '${name}' is not known here.`);
 });
 
 test('[RT12] a parameter given twice is refused', () => {

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import type { Json } from '../../../src/base/json.ts';
 import { OP, type Op } from '../../../src/protocol/storage-ops.ts';
 import { VALUE_CHARACTERS_MAX } from '../../../src/protocol/storage-values.ts';
 import type { AttachedAt, Effect, RoomState } from '../../../src/room/shapes.ts';
 import { POSITION_LENGTH_MAX } from '../../../src/room/storage/list-places.ts';
+import type { PatchOperation } from '../../../src/room/storage/patch.ts';
 import { aRoom, id, say } from '../../support/a-room.ts';
 import { serializedNodes } from '../../support/storage-documents.ts';
 import {
@@ -186,4 +188,36 @@ test('[SC38] a Storage that was deleted must match as a whole when it is filled 
     reason: expect.stringContaining('"title" of Storage is missing'),
   });
   expect(rejection(change(room, updateObject('1:6', 'root', { title: 'x' })))).toBeUndefined();
+});
+
+test('[SC82] in a Storage that was deleted, what changes nothing is no reason to refuse', () => {
+  const room = bound();
+  say(room, { type: 'storage.delete' });
+  const { version } = room;
+  const patch = (...operations: PatchOperation[]) => say(room, { type: 'storage.patch', operations });
+  expect(patch()).toContainEqual({ type: 'reply', value: null, when: 'durable' });
+  expect(rejection(change(room, deleteKey('1:5', '1:1', 'count')))).toBeUndefined();
+  expect(room.version).toBe(version);
+  expect(() => patch({ op: 'add', path: '/count', value: 1 })).toThrow('"title" of Storage is missing');
+  const root = { serviceType: 'LiveObject', data: {} };
+  expect(() => say(room, { type: 'storage.initialize', root, typeKey: 'serviceType' })).toThrow('"title" of Storage is missing');
+});
+
+test('[SC84] a patch whose object or array became live where the schema wants a plain one says so, and what to use', () => {
+  const room = aRoom();
+  attach(room, 'type Storage { o?: { x: string }, a?: string[], l?: LiveList<string>, t?: string }');
+  const refusal = (path: string, value: Json) => {
+    try {
+      say(room, { type: 'storage.patch', operations: [{ op: 'add', path, value }] });
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return 'taken';
+  };
+  const hint =
+    'a JSON Patch makes a LiveObject of an object and a LiveList of an array: plain ones are set with mutateStorage of the SDK';
+  expect(refusal('/o', { x: 'y' })).toContain(`must be { x: string }, and is a LiveObject; ${hint}`);
+  expect(refusal('/a', ['y'])).toContain(`and is a LiveList; ${hint}`);
+  expect(refusal('/t', 3)).not.toContain(hint);
+  expect(refusal('/l', ['y'])).toBe('taken');
 });

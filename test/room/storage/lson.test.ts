@@ -10,7 +10,7 @@ import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { documentText, TextWriter } from '../../../src/room/storage/texts.ts';
 import { emptyStorage, type Storage } from '../../../src/room/storage/tree.ts';
 import { toJson, toPlainLson } from '../../support/storage-documents.ts';
-import { createFile, createMap, createRegister, FILE, newIds, send, storageOf } from './ops.ts';
+import { createFile, createMap, createRegister, FILE, newIds, send, storageOf, updateObject } from './ops.ts';
 
 const live = (typeKey: string) => (kind: string, data: Json) => ({ [typeKey]: kind, data });
 const node = live('serviceType');
@@ -134,10 +134,11 @@ describe('a document that initialises Storage', () => {
       "Value at key '/data/a/data/1/serviceType' must be one of LiveObject, LiveList, LiveMap, LiveText, LiveFile.",
     ],
     [
-      'a kind that is no text',
-      root({ 'a/b': node('LiveMap', { k: { liveblocksType: 3, data: {} } }) }),
+      'a kind in lower case',
+      root({ 'a/b': node('LiveMap', { k: { liveblocksType: 'Livemap', data: {} } }) }),
       "Value at key '/data/a~1b/data/k/liveblocksType' must be one of",
     ],
+    ['a root of an unknown kind', { serviceType: 'repair', data: {} }, "Value at key '/serviceType' must be one of"],
     ['a node without data', root({ a: { serviceType: 'LiveMap' } }), "Missing key '/data/a/data'."],
     [
       'a node with more than a node has',
@@ -232,6 +233,16 @@ describe('a document that initialises Storage', () => {
   test('[ST25] may have plain JSON that merely looks like a node', () => {
     const document = root({ a: { inner: { serviceType: 'plumbing' } } });
     expect(toPlainLson(initialised(document), 'serviceType')).toEqual(document);
+  });
+
+  test.each(['serviceType', 'liveblocksType'])('[ST41] keeps what an application has under the name %s', (key) => {
+    const orders = [{ [key]: 'repair', price: 5 }, { [key]: 'repair', data: {}, at: 1 }, { [key]: 3 }, { [key]: null }];
+    const list = node('LiveList', [...orders, node('LiveMap', { [key]: 'repair' })]);
+    const document = root({ [key]: 'alive', q: orders[0]!, list });
+    expect(toPlainLson(initialised(document), 'serviceType')).toEqual(document);
+    expect(toPlainLson(storageOf(updateObject('1:0', 'root', { q: orders[0]! })), 'serviceType')).toEqual(
+      root({ q: orders[0]! }),
+    );
   });
 });
 

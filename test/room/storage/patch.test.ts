@@ -274,6 +274,12 @@ describe('move, copy and test', () => {
     });
   });
 
+  test('[ST41] what an application has under the name of kinds is replaced by the like of what is read', () => {
+    const order = { serviceType: 'repair', price: 5 };
+    expect(patched({ op: 'add', path: '/q', value: order }, { op: 'replace', path: '/q', value: order }).q).toEqual(order);
+    expect(patched({ op: 'add', path: '/serviceType', value: 'LiveMap' })).toHaveProperty('serviceType', 'LiveMap');
+  });
+
   test('[JP6] a test that holds changes nothing, and sees what earlier operations did', () => {
     const storage = furnished();
     const operations = [

@@ -40,6 +40,7 @@ export const ROOM_EXAMPLES: Examples = {
   'POST /v2/rooms/{roomId}/upsert': {
     ...inARoom({ json: { update: mergeable, create: { organizationId: 'acme', ...mergeable } } }),
     withoutRoom: 200,
+    leavesOut: ['create.tenantId'],
   },
   'POST /v2/rooms/{roomId}/update-room-id': {
     make: async ({ aRoom }) => ({ params: { roomId: await aRoom() }, json: { newRoomId: freshRoomId('renamed') } }),

@@ -55,7 +55,9 @@ const doorAt = (at: At, before: string, userIdOf: (request: UploadRequest) => st
   },
   async elsewhere(place, { db }) {
     const rows = await db.query(elsewhereQuery(place));
-    return rows.length === 0 ? null : new AppError('RESOURCE_ALREADY_EXISTS', { kind: 'upload', id: place.id });
+    return rows.length === 0
+      ? null
+      : new AppError('RESOURCE_ALREADY_EXISTS', { kind: 'upload', id: place.id, is: 'belongs to another room' });
   },
 });
 const BACK_END = '/v2/rooms/:roomId/attachments';
