@@ -1,0 +1,12 @@
+/** What `docs/deploy-one-machine.md` gives to paste for systemd and proxies. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const page = readFileSync('docs/deploy-one-machine.md', 'utf8');
+const block = (language: string): string => new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(page)![1]!;
+
+test('[DC5] the unit tells the server alone to stop, and waits longer than a drain and the end of Postgres may take', () => {
+  const unit = block('ini');
+  expect(unit).toMatch(/^KillMode=mixed$/m);
+  expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)![1])).toBeGreaterThan(36); // 25 s, one to give up, ten for Postgres
+});
