@@ -25,7 +25,11 @@ export const SETTINGS = {
     text('Address under which clients reach this server, as printed and used in signed URLs. Default: http://localhost:PORT.'),
   ),
   DATA_DIR: text('Folder of the embedded mode: private Postgres, blobs, development keys.', { default: '.atrium' }),
-  DATABASE_URL: Type.Optional(text('A Postgres (14 or later) to use instead of the private one.')),
+  DATABASE_URL: Type.Optional(
+    text('A Postgres (14 or later) to use instead of the private one: postgres://user:password@host:5432/database.', {
+      pattern: '^postgres(ql)?://',
+    }),
+  ),
   DATABASE_POOL_MAX: count(
     'Connections to Postgres of each worker, beside five for the lease, claims and the journal. Too few: reads queue behind writes. Too many: Postgres spends itself on switching, or refuses: all workers together must stay below its max_connections.',
     {
@@ -281,8 +285,14 @@ export type Settings = Static<typeof Settings>;
 
 const check = Compile(Settings);
 
-/** Not even one that is refused is shown: it may be a good one with a slip. */
-const SECRET: ReadonlySet<string> = new Set<keyof Settings>(['SECRET_KEY']);
+/** Not even one that is refused is shown: it may be a good one with a slip. Addresses may have a password in them. */
+const SECRET: ReadonlySet<string> = new Set<keyof Settings>(['SECRET_KEY', 'DATABASE_URL', 'REDIS_URL']);
+
+/** What the patterns of settings ask for, to be read after "must". */
+const WORDS: { readonly [Name in keyof Settings]?: string } = {
+  DATABASE_URL: 'begin with postgres:// or postgresql://',
+  REDIS_URL: 'begin with redis://, rediss://, redis+sentinel:// or redis+cluster://',
+};
 
 /**
  * Settings from a preset file's content (or none) and the environment; text becomes numbers where the table says so.
@@ -302,9 +312,10 @@ export function readSettings(
   if (unknown !== undefined) throw new Error(`The setting ${unknown} is not known; config/README.md lists all settings.`);
   if (!check.Check(values)) {
     const [problem] = check.Errors(values);
-    const name = problem?.instancePath.slice(1) ?? '';
+    const name = (problem?.instancePath.slice(1) ?? '') as keyof Settings;
     const shown = SECRET.has(name) ? 'a secret, and not shown' : JSON.stringify(values[name]);
-    throw new Error(`The setting ${name} ${problem?.message ?? 'is not valid'}; it is ${shown}.`);
+    const words = WORDS[name] === undefined ? problem?.message : `must ${WORDS[name]}`;
+    throw new Error(`The setting ${name} ${words ?? 'is not valid'}; it is ${shown}.`);
   }
   const contradiction = contradictionIn(values);
   if (contradiction !== null) throw new Error(contradiction);

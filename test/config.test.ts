@@ -44,6 +44,14 @@ function refusalOf(settings: Readonly<Record<string, string>>): string {
 
 test('[CG4] a secret key that is refused is not shown', () => {
   const refusal = refusalOf({ SECRET_KEY: 'sk_0123456789abcdef 0123' });
-  expect(refusal).toMatch(/^The setting SECRET_KEY must match .*; it is a secret, and not shown\.$/);
+  expect(refusal).toMatch(/^The setting SECRET_KEY must .*; it is a secret, and not shown\.$/);
+  expect(refusalOf({ DATABASE_URL: 'ada:password@localhost/rooms' })).not.toContain('password');
   expect(refusalOf({ PUBLIC_KEY: 'pk_short' })).toContain('it is "pk_short"');
+});
+
+test.each([
+  ['DATABASE_URL', 'localhost/rooms', 'must begin with postgres:// or postgresql://'],
+  ['REDIS_URL', 'localhost:6379', 'must begin with redis://, rediss://, redis+sentinel:// or redis+cluster://'],
+])('[CG6] %s=%s is refused in words', (name, value, words) => {
+  expect(refusalOf({ [name]: value })).toContain(`The setting ${name} ${words};`);
 });
