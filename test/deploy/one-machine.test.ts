@@ -10,3 +10,11 @@ test('[DC5] the unit tells the server alone to stop, and waits longer than a dra
   expect(unit).toMatch(/^KillMode=mixed$/m);
   expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)![1])).toBeGreaterThan(36); // 25 s, one to give up, ten for Postgres
 });
+
+test('[DC6] the proxies take their examples: what nginx uses it is told before, and Caddy has one line for each brace', () => {
+  const nginx = block('nginx').replace(/#.*$/gm, '');
+  expect(nginx).toMatch(/^map \$http_upgrade \$connection_upgrade \{.*\}$/m);
+  expect(nginx).toMatch(/listen 443 ssl;[\s\S]*ssl_certificate [\s\S]*ssl_certificate_key /);
+  expect(nginx.split('{').length).toBe(nginx.split('}').length);
+  expect(block('caddy')).toMatch(/^\S+ \{\n +reverse_proxy [\d.:]+\n\}\n$/);
+});
