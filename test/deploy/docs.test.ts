@@ -41,7 +41,17 @@ test.each(PAGES)('[DC1] what %s links to exists', (page) => {
   expect(broken).toEqual([]);
 });
 
-const OWN_NAMES = ['FROM_SECRET_KEY', 'OMIT', 'CONFIG_FILE', 'ROOM_ID', 'CI', 'TEST_REDIS_URL', 'ROOM_STATE'];
+const OWN_NAMES = [
+  'FROM_SECRET_KEY',
+  'OMIT',
+  'CONFIG_FILE',
+  'ROOM_ID',
+  'CI',
+  'TEST_REDIS_URL',
+  'ROOM_STATE',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+];
 
 test('[DC2] settings, error codes, flags and npm scripts that the pages name exist', () => {
   const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
@@ -90,4 +100,14 @@ lag, garbage collection). The [runbook](runbook.md) says what to do when they lo
 ${rows.join('\n')}
 `;
   await expect(page).toMatchFileSnapshot('../../docs/metrics.md');
+});
+
+test('[DC7] wherever a command of the pages sets S3_BUCKET, the credentials that go with it are set, too', () => {
+  const commands = PAGES.flatMap((page) =>
+    [...textOf(page).matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => `${page}: ${block}`),
+  );
+  const withBucket = commands.filter((command) => command.includes('S3_BUCKET='));
+  expect(withBucket.length).toBeGreaterThan(1);
+  expect(withBucket.filter((command) => !/AWS_ACCESS_KEY_ID=.* AWS_SECRET_ACCESS_KEY=/.test(command))).toEqual([]);
+  expect(textOf('config/README.md')).toMatch(/`AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`/);
 });
