@@ -18,3 +18,9 @@ test('[DC6] the proxies take their examples: what nginx uses it is told before, 
   expect(nginx.split('{').length).toBe(nginx.split('}').length);
   expect(block('caddy')).toMatch(/^\S+ \{\n +reverse_proxy [\d.:]+\n\}\n$/);
 });
+
+test('[DC8] what the page starts needs nothing that npm prune takes away', () => {
+  const blocks = [...page.matchAll(/```\w*\n([\s\S]*?)```/g)].map(([, text]) => text!);
+  expect(blocks.filter((text) => /\bnpm (start|run)\b/.test(text))).toEqual([]);
+  expect(blocks.filter((text) => text.includes('node dist/main.js')).length).toBe(2);
+});
