@@ -288,10 +288,21 @@ const check = Compile(Settings);
 /** Not even one that is refused is shown: it may be a good one with a slip. Addresses may have a password in them. */
 const SECRET: ReadonlySet<string> = new Set<keyof Settings>(['SECRET_KEY', 'DATABASE_URL', 'REDIS_URL']);
 
+const NAME = 'be 1 to 64 letters, digits, - or _';
+const ADDRESS = 'be an address that begins with http:// or https://';
 /** What the patterns of settings ask for, to be read after "must". */
 const WORDS: { readonly [Name in keyof Settings]?: string } = {
   DATABASE_URL: 'begin with postgres:// or postgresql://',
   REDIS_URL: 'begin with redis://, rediss://, redis+sentinel:// or redis+cluster://',
+  REDIS_PREFIX: NAME,
+  S3_ENDPOINT: ADDRESS,
+  S3_PUBLIC_ENDPOINT: ADDRESS,
+  SECRET_KEY: 'be sk_ and after it 16 to 128 letters, digits, - or _',
+  PUBLIC_KEY: 'be pk_ and after it 8 to 128 letters, digits, - or _',
+  PROJECT_ID: NAME,
+  NOTIFICATION_CHANNELS: 'be none, or some of email, slack, teams and webPush with commas and no spaces between',
+  BATCHED_NOTIFICATION_KINDS: 'be names such as $taskDone, with commas and no spaces between',
+  OTEL_EXPORTER_OTLP_ENDPOINT: ADDRESS,
 };
 
 /**
@@ -314,12 +325,23 @@ export function readSettings(
     const [problem] = check.Errors(values);
     const name = (problem?.instancePath.slice(1) ?? '') as keyof Settings;
     const shown = SECRET.has(name) ? 'a secret, and not shown' : JSON.stringify(values[name]);
-    const words = WORDS[name] === undefined ? problem?.message : `must ${WORDS[name]}`;
-    throw new Error(`The setting ${name} ${words ?? 'is not valid'}; it is ${shown}.`);
+    throw new Error(`The setting ${name} ${wordsFor(name) ?? problem?.message ?? 'is not valid'}; it is ${shown}.`);
   }
   const contradiction = contradictionIn(values);
   if (contradiction !== null) throw new Error(contradiction);
   return values;
+}
+
+/** Null where the library of shapes says it well itself, as of numbers. */
+function wordsFor(name: keyof Settings): string | null {
+  if (WORDS[name] !== undefined) return `must ${WORDS[name]}`;
+  const { anyOf } = (SETTINGS[name] ?? {}) as { anyOf?: readonly { readonly const: string }[] };
+  return anyOf === undefined
+    ? null
+    : `must be ${listOf(
+        anyOf.map(({ const: value }) => value),
+        'or',
+      )}`;
 }
 
 /** A live demo is for those who try the server: whoever gave it a key of their own has to ask for it. */
@@ -349,8 +371,8 @@ function contradictionIn(settings: Settings): string | null {
 }
 
 /** `A`, `A and B`, `A, B and C`. */
-function listOf(names: readonly string[]): string {
-  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+function listOf(names: readonly string[], last: 'and' | 'or' = 'and'): string {
+  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1)}`;
 }
 
 function defaultOf(schema: TSchema): unknown {

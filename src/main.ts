@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { findSupervisor } from './adapters/child-workers.ts';
 import { LogOutput } from './adapters/log-output.ts';
 import { spareTheOnlyCore } from './adapters/one-core.ts';
+import { readPreset } from './adapters/preset-file.ts';
 import { EXIT, helpText, readCommandLine } from './app/command-line.ts';
 import { endWith } from './app/end-with.ts';
 import { systemClock } from './base/clock.ts';
@@ -59,11 +60,7 @@ async function become(settings: Settings, { log, link }: { log: Log; link: Super
 
 function settingsOrExit(): Settings {
   try {
-    const file = process.env.CONFIG_FILE;
-    return readSettings(
-      process.env,
-      file === undefined ? {} : (JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>),
-    );
+    return readSettings(process.env, readPreset(process.env.CONFIG_FILE));
   } catch (error) {
     return endWith(error instanceof Error ? error.message : String(error), EXIT.wrongUse);
   }
