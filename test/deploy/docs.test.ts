@@ -1,7 +1,8 @@
 /** The pages for people: what they link to and name exists. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { USAGE as LOAD_USAGE } from '../../bench/users/plan.ts';
 import { helpText } from '../../src/app/command-line.ts';
 import { USAGE as IMPORT_USAGE } from '../../src/app/import/plan.ts';
@@ -111,3 +112,20 @@ test('[DC7] wherever a command of the pages sets S3_BUCKET, the credentials that
   expect(withBucket.filter((command) => !/AWS_ACCESS_KEY_ID=.* AWS_SECRET_ACCESS_KEY=/.test(command))).toEqual([]);
   expect(textOf('config/README.md')).toMatch(/`AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`/);
 });
+
+test('[DC9] the programs of the pages are right in their types, each by itself', () => {
+  const folder = mkdtempSync('test/deploy/programs-'); // here packages are found
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const programs = PAGES.flatMap((page) => [...textOf(page).matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block]) => block!));
+  expect(programs.length).toBeGreaterThan(5);
+  const paths = programs.map((program, index) => {
+    const path = join(folder, `program-${index}.ts`);
+    writeFileSync(path, `${program}\nexport {};\n`);
+    return path;
+  });
+  const flags = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2023', '--types', 'node'];
+  const modules = ['--module', 'esnext', '--moduleResolution', 'bundler'];
+  const args = ['--ignoreConfig', ...flags, ...modules, ...paths];
+  const { stdout } = spawnSync('node_modules/.bin/tsc', args, { encoding: 'utf8' });
+  expect(stdout).toBe('');
+}, 60_000);
