@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { USAGE as LOAD_USAGE } from '../../bench/users/plan.ts';
 import { helpText } from '../../src/app/command-line.ts';
-import { USAGE as IMPORT_USAGE } from '../../src/app/import/plan.ts';
+import { USAGE as IMPORT_USAGE, readImportPlan } from '../../src/app/import/plan.ts';
 import { ERRORS } from '../../src/base/error-table.ts';
 import { COUNTERS, GAUGES, HISTOGRAMS } from '../../src/base/metrics.ts';
 import { SETTINGS } from '../../src/config.ts';
@@ -129,3 +129,11 @@ test('[DC9] the programs of the pages are right in their types, each by itself',
   const { stdout } = spawnSync('node_modules/.bin/tsc', args, { encoding: 'utf8' });
   expect(stdout).toBe('');
 }, 60_000);
+
+test('[DC10] the commands of docs/moving.md make the folder and fetch the package that they use, and their notes are not for git', () => {
+  const [command = ''] = textOf('docs/moving.md').match(/```\n[^`]*better-sqlite3[\s\S]*?```/) ?? [];
+  expect(command).toMatch(/mkdir -p documents[\s\S]*writeFileSync\('documents\/'/);
+  expect(command).toMatch(/npm i --no-save better-sqlite3\n/);
+  const { notesPath } = readImportPlan(['--from', 'documents', '--to', 'http://localhost:8080'], { SECRET_KEY: 'sk' })!;
+  expect(textOf('.gitignore').split('\n')).toContain(notesPath);
+});
