@@ -29,8 +29,8 @@ export function Snippet({ roomId }: { roomId: string }) {
       <div className="snippet-words">
         <h2>Ten lines of your own</h2>
         <p>
-          This page uses the public <code>@liveblocks/client</code> package and points it at this server. Run these lines and
-          watch the list above.
+          This page uses the public <code>@liveblocks/client</code> package and points it at this server. Run these lines, in Node
+          22 or in a page of your own, and watch the list above.
         </p>
         <p>
           Yjs editors connect with <code>y-websocket</code>, too; back ends use REST: see the <a href="/docs">API</a>.
