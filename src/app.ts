@@ -11,7 +11,7 @@ import { type Admin, openAdmin } from './app/admin.ts';
 import { watchBacklog } from './app/backlog.ts';
 import { openCluster } from './app/cluster.ts';
 import { openDatabase } from './app/database.ts';
-import { keysFor } from './app/keys.ts';
+import { keysFor, type ServerKeys } from './app/keys.ts';
 import { countClose, measuredHttp } from './app/measured.ts';
 import { restApi } from './app/rest.ts';
 import { startRooms } from './app/rooms.ts';
@@ -29,12 +29,9 @@ import { countInFlight } from './kernel/transport/in-flight.ts';
 import { Gateway } from './room/gateway.ts';
 import { Intake } from './room/intake.ts';
 
-export interface App {
+export interface App extends ServerKeys {
   readonly url: string;
   readonly port: number;
-  readonly secretKey: string;
-  readonly publicKey: string;
-  readonly hasDevelopmentKeys: boolean;
   /** Drains: no newcomers, sockets sent away, every room written down. Resolves when nothing is left running, also for who asks again. */
   stop(): Promise<void>;
   /** For a `stop` that takes too long, right before the process ends: others may take at once what it has not given up yet. Never rejects. */

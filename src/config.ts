@@ -25,7 +25,11 @@ export const SETTINGS = {
     text('Address under which clients reach this server, as printed and used in signed URLs. Default: http://localhost:PORT.'),
   ),
   DATA_DIR: text('Folder of the embedded mode: private Postgres, blobs, development keys.', { default: '.atrium' }),
-  DATABASE_URL: Type.Optional(text('A Postgres (14 or later) to use instead of the private one.')),
+  DATABASE_URL: Type.Optional(
+    text('A Postgres (14 or later) to use instead of the private one: postgres://user:password@host:5432/database.', {
+      pattern: '^postgres(ql)?://',
+    }),
+  ),
   DATABASE_POOL_MAX: count(
     'Connections to Postgres of each worker, beside five for the lease, claims and the journal. Too few: reads queue behind writes. Too many: Postgres spends itself on switching, or refuses: all workers together must stay below its max_connections.',
     {
@@ -289,8 +293,25 @@ export type Settings = Static<typeof Settings>;
 
 const check = Compile(Settings);
 
-/** Not even one that is refused is shown: it may be a good one with a slip. */
-const SECRET: ReadonlySet<string> = new Set<keyof Settings>(['SECRET_KEY']);
+/** Not even one that is refused is shown: it may be a good one with a slip. Addresses may have a password in them. */
+const SECRET: ReadonlySet<string> = new Set<keyof Settings>(['SECRET_KEY', 'DATABASE_URL', 'REDIS_URL']);
+
+const NAME = 'be 1 to 64 letters, digits, - or _';
+const ADDRESS = 'be an address that begins with http:// or https://';
+/** What the patterns of settings ask for, to be read after "must". */
+const WORDS: { readonly [Name in keyof Settings]?: string } = {
+  DATABASE_URL: 'begin with postgres:// or postgresql://',
+  REDIS_URL: 'begin with redis://, rediss://, redis+sentinel:// or redis+cluster://',
+  REDIS_PREFIX: NAME,
+  S3_ENDPOINT: ADDRESS,
+  S3_PUBLIC_ENDPOINT: ADDRESS,
+  SECRET_KEY: 'be sk_ and after it 16 to 128 letters, digits, - or _',
+  PUBLIC_KEY: 'be pk_ and after it 8 to 128 letters, digits, - or _',
+  PROJECT_ID: NAME,
+  NOTIFICATION_CHANNELS: 'be none, or some of email, slack, teams and webPush with commas and no spaces between',
+  BATCHED_NOTIFICATION_KINDS: 'be names such as $taskDone, with commas and no spaces between',
+  OTEL_EXPORTER_OTLP_ENDPOINT: ADDRESS,
+};
 
 /**
  * Settings from a preset file's content (or none) and the environment; text becomes numbers where the table says so.
@@ -310,13 +331,25 @@ export function readSettings(
   if (unknown !== undefined) throw new Error(`The setting ${unknown} is not known; config/README.md lists all settings.`);
   if (!check.Check(values)) {
     const [problem] = check.Errors(values);
-    const name = problem?.instancePath.slice(1) ?? '';
+    const name = (problem?.instancePath.slice(1) ?? '') as keyof Settings;
     const shown = SECRET.has(name) ? 'a secret, and not shown' : JSON.stringify(values[name]);
-    throw new Error(`The setting ${name} ${problem?.message ?? 'is not valid'}; it is ${shown}.`);
+    throw new Error(`The setting ${name} ${wordsFor(name) ?? problem?.message ?? 'is not valid'}; it is ${shown}.`);
   }
   const contradiction = contradictionIn(values);
   if (contradiction !== null) throw new Error(contradiction);
   return values;
+}
+
+/** Null where the library of shapes says it well itself, as of numbers. */
+function wordsFor(name: keyof Settings): string | null {
+  if (WORDS[name] !== undefined) return `must ${WORDS[name]}`;
+  const { anyOf } = (SETTINGS[name] ?? {}) as { anyOf?: readonly { readonly const: string }[] };
+  return anyOf === undefined
+    ? null
+    : `must be ${listOf(
+        anyOf.map(({ const: value }) => value),
+        'or',
+      )}`;
 }
 
 /** A live demo is for those who try the server: whoever gave it a key of their own has to ask for it. */
@@ -346,8 +379,8 @@ function contradictionIn(settings: Settings): string | null {
 }
 
 /** `A`, `A and B`, `A, B and C`. */
-function listOf(names: readonly string[]): string {
-  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+function listOf(names: readonly string[], last: 'and' | 'or' = 'and'): string {
+  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1)}`;
 }
 
 function defaultOf(schema: TSchema): unknown {

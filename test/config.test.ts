@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readSettings } from '../src/config.ts';
+import { readSettings, SETTINGS } from '../src/config.ts';
 
 const CLUSTER = { REDIS_URL: 'redis://redis:6379', DATABASE_URL: 'postgres://database', S3_BUCKET: 'atrium' };
 
@@ -44,6 +44,23 @@ function refusalOf(settings: Readonly<Record<string, string>>): string {
 
 test('[CG4] a secret key that is refused is not shown', () => {
   const refusal = refusalOf({ SECRET_KEY: 'sk_0123456789abcdef 0123' });
-  expect(refusal).toMatch(/^The setting SECRET_KEY must match .*; it is a secret, and not shown\.$/);
+  expect(refusal).toMatch(/^The setting SECRET_KEY must .*; it is a secret, and not shown\.$/);
+  expect(refusalOf({ DATABASE_URL: 'ada:password@localhost/rooms' })).not.toContain('password');
   expect(refusalOf({ PUBLIC_KEY: 'pk_short' })).toContain('it is "pk_short"');
+});
+
+test.each([
+  ['DATABASE_URL', 'localhost/rooms', 'must begin with postgres:// or postgresql://'],
+  ['REDIS_URL', 'localhost:6379', 'must begin with redis://, rediss://, redis+sentinel:// or redis+cluster://'],
+  ['LOG_LEVEL', 'verbose', 'must be silent, error, warn, info or debug'],
+  ['SECRET_KEY', 'foo', 'must be sk_ and after it 16 to 128 letters, digits, - or _'],
+  ['PORT', '70000', 'must be <= 65535'],
+])('[CG6] %s=%s is refused in words', (name, value, words) => {
+  expect(refusalOf({ [name]: value })).toContain(`The setting ${name} ${words};`);
+});
+
+test('[CG6] every setting with a pattern has words for it', () => {
+  const patterned = Object.entries(SETTINGS).flatMap(([name, schema]) => ('pattern' in schema ? [name] : []));
+  expect(patterned.length).toBeGreaterThan(8);
+  for (const name of patterned) expect(refusalOf({ [name]: '\n' })).not.toMatch(/match|pattern/);
 });

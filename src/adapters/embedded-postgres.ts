@@ -49,14 +49,14 @@ const SOCKET_PATH_BYTES_MAX = 103;
 
 /**
  * Resolves when Postgres accepts connections: about 1 s the first time, 0.1 s later.
- * @throws StartRefused when another Atrium uses this DATA_DIR, or Postgres cannot run here.
+ * @throws StartRefused when another Atrium uses this DATA_DIR, nothing can be written there, or Postgres cannot run here.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, clock, log, sharedDir = SHARED_DIR } = options;
+  const { dataDir, clock, log } = options;
   const startedMs = clock.monotonicMs();
-  const place = await findPlace({ dataDir, sharedDir, log });
-  const socket = await makeSocketDir(place);
-  const logFile = await openLog(join(place.home, 'postgres.log'));
+  const { place, socket, logFile } = await makeReady(options).catch((error: unknown) => {
+    throw unlessSystemSaysNo(error);
+  });
   const startId = options.random.uuid();
   const keeper = startKeeper(place, { ...settingsFor(socket.dir), ...options.settings, [START_ID]: startId }, logFile.file.fd);
   await logFile.file.close(); // the keeper has its own
@@ -80,6 +80,22 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   });
   log.info({ home: place.home, startMs: Math.round(clock.monotonicMs() - startedMs) }, 'embedded Postgres started');
   return { url, stop };
+}
+
+/** All that must be on the disk before Postgres starts. */
+async function makeReady({ dataDir, log, sharedDir = SHARED_DIR }: EmbeddedPostgresOptions) {
+  const place = await findPlace({ dataDir, sharedDir, log });
+  return { place, socket: await makeSocketDir(place), logFile: await openLog(join(place.home, 'postgres.log')) };
+}
+
+/** What a system call refused is the operator's to mend; everything else is thrown as it is. */
+function unlessSystemSaysNo(error: unknown): unknown {
+  const { syscall, message } = error as NodeJS.ErrnoException;
+  if (syscall === undefined) return error;
+  return new StartRefused(
+    `DATA_DIR cannot hold the private Postgres (${message}): name a folder that this user may write to, or set DATABASE_URL.`,
+    { cause: error },
+  );
 }
 
 interface Keeper {

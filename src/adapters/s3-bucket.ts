@@ -44,10 +44,13 @@ export class S3Bucket {
   readonly name: string;
   readonly client: S3Client;
   readonly #log: Log;
+  /** Its name is asked of the DNS, as part of the name of a server that is not AWS. */
+  readonly #isInHostName: boolean;
 
   constructor({ bucket, endpoint, region, forcePathStyle, log }: S3BucketOptions) {
     this.name = bucket;
     this.#log = log;
+    this.#isInHostName = endpoint !== undefined && !forcePathStyle;
     this.client = new S3Client({
       region,
       forcePathStyle,
@@ -88,12 +91,20 @@ export class S3Bucket {
       const isExpected = status !== null && EXPECTED.has(status) && nameOf(error) !== 'NoSuchBucket';
       if (isExpected || signal?.aborted === true) throw error;
       const reason = end.signal.aborted ? `no answer within ${withinMs} ms` : nameOf(error);
-      this.#log.warn({ request: what, status, reason, said: String(error) }, 'S3 request failed');
+      this.#log.warn({ request: what, status, reason, said: String(error), ...this.hintFor(error) }, 'S3 request failed');
       throw new AppError('BLOBS_UNAVAILABLE', { reason });
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', giveUp);
     }
+  }
+
+  /** For the log: what is most likely wrong with the settings, where that can be told. */
+  hintFor(error: unknown): { hint?: string } {
+    const isNoName = ['ENOTFOUND', 'EAI_AGAIN'].includes(nameOf(error));
+    return isNoName && this.#isInHostName
+      ? { hint: 'the bucket is taken for a part of the host name: set S3_FORCE_PATH_STYLE to true' }
+      : {};
   }
 
   close(): void {

@@ -32,7 +32,13 @@ export async function checkBucket(options: StartCheckOptions): Promise<void> {
     if (problem === null) return;
     if (performance.now() + AGAIN_MS >= untilMs) {
       log.warn(
-        { bucket: bucket.name, status: statusOf(problem), reason: nameOf(problem), said: String(problem) },
+        {
+          bucket: bucket.name,
+          status: statusOf(problem),
+          reason: nameOf(problem),
+          said: String(problem),
+          ...bucket.hintFor(problem),
+        },
         'S3 does not answer; started without knowing whether its bucket can be used',
       );
       return;

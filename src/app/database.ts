@@ -8,7 +8,7 @@ import type { Log } from '../base/observe.ts';
 import { StartRefused } from '../base/start-refused.ts';
 import type { Settings } from '../config.ts';
 import { migrate } from '../kernel/persistence/migrate.ts';
-import type { Sql } from '../kernel/persistence/sql.ts';
+import { type Sql, SqlError } from '../kernel/persistence/sql.ts';
 
 export interface Database {
   readonly db: Sql;
@@ -68,20 +68,43 @@ async function migrateAt(url: string, log: Log): Promise<void> {
 
 /**
  * Does what a start needs of the database, again while that is away: workers are started at any time, also while it restarts.
- * @throws StartRefused when it stays away
+ * @throws StartRefused when it stays away, or says that DATABASE_URL will not do
  */
 export async function whenDatabaseAnswers<Result>(work: () => Promise<Result>, log: Log): Promise<Result> {
   const endMs = systemClock.monotonicMs() + WAIT_MS_MAX;
+  let logged: string | null = null;
   for (;;) {
     try {
       return await work();
     } catch (error) {
+      if (error instanceof SqlError) throw refusalFor(error) ?? error;
       if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') throw error;
       const reason = String(error.facts.reason);
       if (systemClock.monotonicMs() > endMs)
         throw new StartRefused(`The database does not answer (${reason}); start it, or correct DATABASE_URL.`, { cause: error });
-      log.warn({ reason }, 'the start waits for the database');
+      if (reason !== logged) log.warn({ reason }, 'the start waits for the database');
+      logged = reason;
       await new Promise<void>((resolve) => systemClock.after(AGAIN_MS, resolve));
     }
+  }
+}
+
+/** Null for a mistake of ours. */
+function refusalFor(error: SqlError): StartRefused | null {
+  const sentence = sentenceFor(error);
+  return sentence === null ? null : new StartRefused(sentence, { cause: error });
+}
+
+function sentenceFor({ sqlState, message }: SqlError): string | null {
+  switch (sqlState) {
+    case '28P01':
+    case '28000':
+      return `The database does not let the user of DATABASE_URL in (${message}): correct the user or the password there.`;
+    case '3D000':
+      return `The database that DATABASE_URL names does not exist (${message}): create it, or correct the name.`;
+    case '42501':
+      return `The user of DATABASE_URL lacks a right (${message}): make it the owner of that database, or let it create and change tables there.`;
+    default:
+      return null;
   }
 }

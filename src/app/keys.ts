@@ -7,7 +7,8 @@ import type { Settings } from '../config.ts';
 export interface ServerKeys {
   readonly secretKey: string;
   readonly publicKey: string;
-  readonly hasDevelopmentKeys: boolean;
+  /** Which of the two were made here, and are in no setting: they are printed, those of one's own are not. */
+  readonly made: { readonly secretKey: boolean; readonly publicKey: boolean };
 }
 
 /** @throws StartRefused when production, or a cluster, would run without keys of its own: each machine would make different ones. */
@@ -20,8 +21,8 @@ export async function keysFor({ SECRET_KEY, PUBLIC_KEY, NODE_ENV, REDIS_URL, DAT
       `${where} set SECRET_KEY (sk_…) and PUBLIC_KEY (pk_…) to keys of your own; missing and development keys are refused.`,
     );
   }
-  if (SECRET_KEY !== undefined && PUBLIC_KEY !== undefined)
-    return { secretKey: SECRET_KEY, publicKey: PUBLIC_KEY, hasDevelopmentKeys };
+  const made = { secretKey: SECRET_KEY === undefined, publicKey: PUBLIC_KEY === undefined };
+  if (SECRET_KEY !== undefined && PUBLIC_KEY !== undefined) return { secretKey: SECRET_KEY, publicKey: PUBLIC_KEY, made };
   const kept = await developmentKeys({ dataDir: DATA_DIR, random: systemRandom });
-  return { secretKey: SECRET_KEY ?? kept.secretKey, publicKey: PUBLIC_KEY ?? kept.publicKey, hasDevelopmentKeys };
+  return { secretKey: SECRET_KEY ?? kept.secretKey, publicKey: PUBLIC_KEY ?? kept.publicKey, made };
 }

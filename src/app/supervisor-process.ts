@@ -41,6 +41,7 @@ export async function supervise(settings: Settings, { log, entry }: { log: Log; 
   process.on('SIGTERM', () => supervisor.stop());
   process.on('SIGINT', () => supervisor.stop());
   process.on('SIGHUP', () => supervisor.roll());
+  log.info({ pid: process.pid, workers: settings.WORKERS }, 'supervisor started'); // SIGHUP is for this process, not for npm above it
   return supervisor.run();
 }
 

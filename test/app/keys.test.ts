@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { keysFor } from '../../src/app/keys.ts';
+import { welcome } from '../../src/app/welcome.ts';
 import { readSettings } from '../../src/config.ts';
 import { aDataDir } from '../support/postgres.ts';
 
@@ -26,8 +27,26 @@ test.each([
 });
 
 test('[CG3] keys of their own serve anywhere; elsewhere missing ones are made once', async () => {
-  const own = { secretKey: OWN.SECRET_KEY, publicKey: OWN.PUBLIC_KEY, hasDevelopmentKeys: false };
+  const own = { secretKey: OWN.SECRET_KEY, publicKey: OWN.PUBLIC_KEY, made: { secretKey: false, publicKey: false } };
   expect(await keys({ ...CLUSTER, ...OWN })).toEqual(own);
   expect(await keys({ NODE_ENV: 'production', ...OWN })).toEqual(own);
-  expect(await keys({})).toMatchObject({ secretKey: expect.stringMatching(/^sk_dev_/), hasDevelopmentKeys: true });
+  expect(await keys({})).toMatchObject({
+    secretKey: expect.stringMatching(/^sk_dev_/),
+    made: { secretKey: true, publicKey: true },
+  });
+});
+
+test.each([
+  ['neither', {}],
+  ['the secret key', { SECRET_KEY: OWN.SECRET_KEY }],
+  ['the public key', { PUBLIC_KEY: OWN.PUBLIC_KEY }],
+  ['both', OWN],
+  ['keys like those of development', { SECRET_KEY: 'sk_dev_0123456789abcdef', PUBLIC_KEY: 'pk_dev_0123456789' }],
+])('[CG7] at the start only keys that were made are printed: %s given', async (_, settings: Partial<typeof OWN>) => {
+  const served = await keys(settings);
+  const text = welcome({ url: 'http://localhost:8080', ...served }, { hasDemo: true, hasConsole: true });
+  expect(text.includes(served.secretKey)).toBe(settings.SECRET_KEY === undefined);
+  expect(text.includes(served.publicKey)).toBe(settings.PUBLIC_KEY === undefined);
+  expect(text.includes('$SECRET_KEY')).toBe(settings.SECRET_KEY !== undefined);
+  expect(text.includes('$PUBLIC_KEY')).toBe(settings.PUBLIC_KEY !== undefined);
 });

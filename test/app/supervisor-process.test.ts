@@ -127,6 +127,13 @@ test('[SV11] kill -9 of the supervisor: its workers see it, give up their leases
   for (const { incarnation } of workers) expect((await lease(incarnation)).isFenced).toBe(true);
 });
 
+test('[SV17] it logs the process ID that signals are for', async () => {
+  const supervised = start();
+  await supervised.line('it says that it started', ({ msg, pid }) => msg === 'supervisor started' && pid === supervised.pid);
+  await served(supervised, 0);
+  expect(await supervised.stop('SIGTERM')).toEqual({ code: 0, signal: null });
+});
+
 test('[SV12] SIGTERM ends all workers in order, and the code is 0', async () => {
   const supervised = start({ WORKERS: '3' });
   const workers = await Promise.all([0, 1, 2].map((worker) => served(supervised, worker)));

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { webRoutes } from '../../src/app/web.ts';
 import { hasDemo, readSettings } from '../../src/config.ts';
@@ -13,4 +14,11 @@ test.each([
   const settings = readSettings(environment);
   expect(hasDemo(settings)).toBe(isThere);
   expect(webRoutes(settings, { issueToken: async () => '' }).map(({ path }) => path)).toEqual(isThere ? ['/demo/token'] : []);
+});
+
+test('[DM9] what starts the server for people builds the pages first: their addresses are printed', () => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<'build' | 'start' | 'dev', string> };
+  expect(scripts.build).toMatch(/node src\/web\/build\.mjs/);
+  expect(scripts.start).toMatch(/^npm run --silent build && /);
+  expect(scripts.dev).toMatch(/^node src\/web\/build\.mjs && /);
 });

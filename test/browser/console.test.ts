@@ -46,6 +46,24 @@ describe.skipIf(!services.has('browser'))('the console', async () => {
     await context.close();
   });
 
+  test('[CS9] a server that cannot answer now says so itself; a wrong key is called wrong', {
+    timeout: TEST_MS_MAX,
+  }, async () => {
+    const context = await browser.newContext();
+    const { page } = await openTab(context, `${server.url}/console`);
+    const said = async (): Promise<string | null> => {
+      await page.getByLabel('Secret key').fill('sk_wrong');
+      await page.getByRole('button', { name: 'Open' }).click();
+      return page.getByRole('alert').textContent();
+    };
+    expect(await said()).toBe('The server does not know this key.');
+    const body = JSON.stringify({ error: 'DATABASE_UNAVAILABLE', message: 'The database is away.' });
+    await page.route('**/v2/rooms?*', (route) => route.fulfill({ status: 503, body }));
+    await page.reload();
+    expect(await said()).toBe('The database is away.');
+    await context.close();
+  });
+
   test('[CS6] one room: found by search; connections with presence, Storage, Yjs, versions; a broadcast, and a deletion after its question', {
     timeout: TEST_MS_MAX,
   }, async () => {

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { aServer, freshRoomId } from '../support/e2e/server.ts';
 import { until } from '../support/e2e/until.ts';
 import { services } from '../support/services.ts';
-import { launchBrowser } from './browser.ts';
+import { launchBrowser, UNTRUSTED_NAME } from './browser.ts';
 import { buildPages, openTab } from './pages.ts';
 
 const TEST_MS_MAX = 60_000;
@@ -114,6 +114,28 @@ describe.skipIf(!services.has('browser'))('the demo', async () => {
     expect(code.trim().split('\n').length).toBeLessThanOrEqual(10);
     runInNode(code);
     await until('the line is in the list', async () => (await items(page)).includes('Hello from my own code'));
+    await context.close();
+  });
+
+  test('[DM8] over plain HTTP from another address notes and items are added, and code is selected where it cannot be copied', {
+    timeout: TEST_MS_MAX,
+  }, async () => {
+    const context = await browser.newContext({ viewport: { width: 1_200, height: 900 } });
+    const url = Object.assign(new URL(pageUrl()), { hostname: UNTRUSTED_NAME }).href;
+    const { page, errors } = await openTab(context, url);
+    await note(page).waitFor();
+    expect(await page.evaluate('isSecureContext || crypto.randomUUID || navigator.clipboard')).toBeFalsy();
+    const notes = page.locator('.note');
+    const before = await notes.count();
+    await page.getByRole('button', { name: 'Add note' }).click();
+    await until('the note is there', async () => (await notes.count()) === before + 1);
+    await page.getByRole('textbox', { name: 'New item' }).fill('Buy milk');
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await until('the item is there', async () => (await items(page)).includes('Buy milk'));
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByRole('button', { name: 'Press Ctrl+C' }).waitFor();
+    expect(await page.evaluate('String(getSelection())')).toContain('createClient({');
+    expect(errors).toEqual([]);
     await context.close();
   });
 });

@@ -1,7 +1,10 @@
 /** The chart: values against its schema, and manifests as rendered last against Kubernetes' schemas, the settings and the ports of the server. */
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Ajv } from 'ajv';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { COUNTERS, GAUGES, HISTOGRAMS } from '../../src/base/metrics.ts';
 import { readSettings, SETTINGS } from '../../src/config.ts';
 import { chartDigest, type Manifest, moduleOf, readRendered, readValues, VALUE_SETS, valuesFile } from '../support/chart.ts';
@@ -131,6 +134,39 @@ test('[HC9] alerts and dashboard ask only for metrics that exist, and every aler
   expect(named.filter((name) => !runbook.includes(`\n## ${name}\n`))).toEqual([]);
   expect(named.filter((name) => !alerts.includes(`docs/runbook.md#${name.toLowerCase()}`))).toEqual([]);
 });
+
+test('[HC12] alerts link to the runbook where its address is given, and to nowhere else', () => {
+  const links = (set: (typeof VALUE_SETS)[number]): string[] => {
+    const { spec } = readRendered(set).manifests.find(({ kind }) => kind === 'PrometheusRule')!;
+    return spec.groups.flatMap(({ rules }: any) => rules.map(({ annotations }: any) => annotations.runbook_url));
+  };
+  expect(links('production').length).toBeGreaterThan(10);
+  for (const link of links('production')) expect(link).toMatch(/^https:\/\/docs\.example\.com\/atrium\/runbook#atrium[a-z]+$/);
+  expect(new Set(links('everything'))).toEqual(new Set([undefined]));
+});
+
+/** What it says when it does not. */
+function refusalOf(changes: Record<string, unknown>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'atrium-chart-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'values.yaml');
+  writeFileSync(path, JSON.stringify({ ...readValues(valuesFile('small')), ...changes }));
+  const env = { ...process.env, GO111MODULE: 'off', GOPATH: '/usr/share/gocode' };
+  return spawnSync('go', ['run', 'helm/check/render.go', 'helm', path], { env, encoding: 'utf8' }).stderr;
+}
+const canRender = existsSync('/usr/share/gocode/src/github.com/Masterminds/sprig');
+
+test.skipIf(!canRender)(
+  '[HC11] heaps that the memory limit of a pod does not hold are refused',
+  () => {
+    const limited = (memory: unknown) => ({ workersPerPod: 3, heapMegabytes: 1024, resources: { limits: { memory } } });
+    for (const memory of ['2Gi', '3071Mi', '3G', '2.9Gi'])
+      expect(refusalOf(limited(memory))).toMatch(/workersPerPod x heapMegabytes is 3072 MiB, and resources\.limits\.memory is/);
+    for (const memory of ['3Gi', '3072Mi', '3500M', 4_000_000_000]) expect(refusalOf(limited(memory))).toBe('');
+    expect(refusalOf({ ...limited('1Gi'), resources: { limits: null } })).toBe('');
+  },
+  120_000,
+);
 
 test('[HC10] chart, package and image are of one version', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };

@@ -1,10 +1,11 @@
 /** The pages for people: what they link to and name exists. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { USAGE as LOAD_USAGE } from '../../bench/users/plan.ts';
 import { helpText } from '../../src/app/command-line.ts';
-import { USAGE as IMPORT_USAGE } from '../../src/app/import/plan.ts';
+import { USAGE as IMPORT_USAGE, readImportPlan } from '../../src/app/import/plan.ts';
 import { ERRORS } from '../../src/base/error-table.ts';
 import { COUNTERS, GAUGES, HISTOGRAMS } from '../../src/base/metrics.ts';
 import { SETTINGS } from '../../src/config.ts';
@@ -41,7 +42,17 @@ test.each(PAGES)('[DC1] what %s links to exists', (page) => {
   expect(broken).toEqual([]);
 });
 
-const OWN_NAMES = ['FROM_SECRET_KEY', 'OMIT', 'CONFIG_FILE', 'ROOM_ID', 'CI', 'TEST_REDIS_URL', 'ROOM_STATE'];
+const OWN_NAMES = [
+  'FROM_SECRET_KEY',
+  'OMIT',
+  'CONFIG_FILE',
+  'ROOM_ID',
+  'CI',
+  'TEST_REDIS_URL',
+  'ROOM_STATE',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+];
 
 test('[DC2] settings, error codes, flags and npm scripts that the pages name exist', () => {
   const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
@@ -90,4 +101,39 @@ lag, garbage collection). The [runbook](runbook.md) says what to do when they lo
 ${rows.join('\n')}
 `;
   await expect(page).toMatchFileSnapshot('../../docs/metrics.md');
+});
+
+test('[DC7] wherever a command of the pages sets S3_BUCKET, the credentials that go with it are set, too', () => {
+  const commands = PAGES.flatMap((page) =>
+    [...textOf(page).matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => `${page}: ${block}`),
+  );
+  const withBucket = commands.filter((command) => command.includes('S3_BUCKET='));
+  expect(withBucket.length).toBeGreaterThan(1);
+  expect(withBucket.filter((command) => !/AWS_ACCESS_KEY_ID=.* AWS_SECRET_ACCESS_KEY=/.test(command))).toEqual([]);
+  expect(textOf('config/README.md')).toMatch(/`AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`/);
+});
+
+test('[DC9] the programs of the pages are right in their types, each by itself', () => {
+  const folder = mkdtempSync('test/deploy/programs-'); // here packages are found
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const programs = PAGES.flatMap((page) => [...textOf(page).matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block]) => block!));
+  expect(programs.length).toBeGreaterThan(5);
+  const paths = programs.map((program, index) => {
+    const path = join(folder, `program-${index}.ts`);
+    writeFileSync(path, `${program}\nexport {};\n`);
+    return path;
+  });
+  const flags = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2023', '--types', 'node'];
+  const modules = ['--module', 'esnext', '--moduleResolution', 'bundler'];
+  const args = ['--ignoreConfig', ...flags, ...modules, ...paths];
+  const { stdout } = spawnSync('node_modules/.bin/tsc', args, { encoding: 'utf8' });
+  expect(stdout).toBe('');
+}, 60_000);
+
+test('[DC10] the commands of docs/moving.md make the folder and fetch the package that they use, and their notes are not for git', () => {
+  const [command = ''] = textOf('docs/moving.md').match(/```\n[^`]*better-sqlite3[\s\S]*?```/) ?? [];
+  expect(command).toMatch(/mkdir -p documents[\s\S]*writeFileSync\('documents\/'/);
+  expect(command).toMatch(/npm i --no-save better-sqlite3\n/);
+  const { notesPath } = readImportPlan(['--from', 'documents', '--to', 'http://localhost:8080'], { SECRET_KEY: 'sk' })!;
+  expect(textOf('.gitignore').split('\n')).toContain(notesPath);
 });

@@ -114,7 +114,7 @@ export function chartSchema(): unknown {
     serviceAccount: object({ create: flag, name: text, annotations: labels }),
     monitoring: object({
       serviceMonitor: object({ enabled: flag, interval: { ...text, pattern: '^\\d+[ms]$' }, labels }),
-      rules: object({ enabled: flag, labels }),
+      rules: object({ enabled: flag, runbookUrl: { ...text, pattern: '^(https?://.+)?$' }, labels }),
       dashboard: object({ enabled: flag, labels }),
     }),
     podAnnotations: labels,

@@ -21,6 +21,9 @@ export function configReadme(): string {
 Environment variables win over a preset file, which \`CONFIG_FILE\` names (such as [sdk.json](sdk.json)); what neither says has the default below.
 A setting that is unknown in a preset, of the wrong shape, or out of its limits refuses to start. This page is generated from \`src/config.ts\`.
 
+With \`S3_BUCKET\` the credentials are \`AWS_ACCESS_KEY_ID\` and \`AWS_SECRET_ACCESS_KEY\`, in the environment only (with \`AWS_SESSION_TOKEN\` where they are
+temporary); without them those of the machine's role or of \`~/.aws\` are used.
+
 | setting | default | limits | meaning |
 | --- | --- | --- | --- |
 ${rows.join('\n')}

@@ -48,6 +48,11 @@ export class Supervised {
     return this.#stdout.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Line] : []));
   }
 
+  /** Of the supervisor. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   /** Ids of the processes that were started, in order, of one place or of all. */
   pids(worker?: number): number[] {
     return this.lines

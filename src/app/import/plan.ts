@@ -48,10 +48,12 @@ export function readImportPlan(
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean', default: false } as const;
   const options = { from: text, to: text, secret: text, 'to-secret': text, query: text, 'at-once': text, notes: text };
-  const { values } = parseArgs({
-    args: [...args],
-    options: { ...options, replace: flag, compare: flag, open: flag, help: { type: 'boolean', short: 'h' } },
-  });
+  const { values } = parsed(() =>
+    parseArgs({
+      args: [...args],
+      options: { ...options, replace: flag, compare: flag, open: flag, help: { type: 'boolean', short: 'h' } },
+    }),
+  );
   if (values.help === true) return null;
   const atOnce = Number(values['at-once'] ?? '4');
   if (!Number.isInteger(atOnce) || atOnce < 1 || atOnce > AT_ONCE_MAX) throw new Error(`--at-once takes 1 to ${AT_ONCE_MAX}.`);
@@ -69,6 +71,16 @@ export function readImportPlan(
     afterwards: values.compare ? 'compare' : 'trust',
     defaultAccesses: values.open ? ['*:write'] : [],
   };
+}
+
+/** Of what the parser says of a flag the first sentence is enough. */
+function parsed<Result>(parse: () => Result): Result {
+  try {
+    return parse();
+  } catch (error) {
+    const [sentence = ''] = (error as Error).message.split('. ');
+    throw new Error(`${sentence.replace(/\.$/, '')}; --help says what there is.`, { cause: error });
+  }
 }
 
 function originOf(

@@ -34,10 +34,20 @@ interface Asked {
   readonly contentType?: string;
 }
 
-export function restClient(
-  { url, secretKey }: { readonly url: string; readonly secretKey: string },
-  clock: Clock = systemClock,
-): RestClient {
+interface RestClientOptions {
+  readonly url: string;
+  readonly secretKey: string;
+  /** Told once, with why the first answer is waited for. */
+  readonly onWait?: (sentence: string) => void;
+}
+
+export function restClient({ url, secretKey, onWait }: RestClientOptions, clock: Clock = systemClock): RestClient {
+  let hasWaited = false;
+  const sayWait = (outcome: Response | Error): void => {
+    if (!hasWaited)
+      onWait?.(`Waiting for ${url}: ${outcome instanceof Error ? reasonOf(outcome) : `it answers ${outcome.status}`}.`);
+    hasWaited = true;
+  };
   const once = async ({ method, path, body, contentType }: Asked): Promise<Response> =>
     fetch(`${url}${path}`, {
       method,
@@ -57,6 +67,7 @@ export function restClient(
         const text = (await outcome.text().catch(() => '')).slice(0, ANSWER_TEXT_MAX);
         throw new RestFailure(outcome.status, `${asked.method} ${asked.path} answered ${outcome.status}: ${text}`);
       }
+      sayWait(outcome);
       await pause(clock, pauseMs(attempt, outcome instanceof Error ? null : outcome.headers.get('retry-after')));
     }
   };

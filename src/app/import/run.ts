@@ -34,8 +34,8 @@ class Progress {
 /** Whether all rooms are at the target now. @throws an Error when the source cannot be listed */
 export async function runImport(plan: ImportPlan): Promise<'all' | 'some'> {
   const notes = await openNotes(plan.notesPath, { to: plan.to.url });
-  const source = openSource(plan.from, plan.defaultAccesses);
-  const target = restClient(plan.to);
+  const source = openSource(plan.from, { defaultAccesses: plan.defaultAccesses, onWait: sayWait });
+  const target = restClient({ ...plan.to, onWait: sayWait });
   const progress = new Progress();
   const stopShowing = systemClock.every(SHOW_EVERY_MS, () => show(progress));
   const bring = async (room: RoomFacts): Promise<void> => {
@@ -58,6 +58,11 @@ export async function runImport(plan: ImportPlan): Promise<'all' | 'some'> {
   }
   process.stdout.write(`${process.stdout.isTTY ? '\r\x1b[K' : ''}${[progress.text, ...progress.lines].join('\n')}\n`);
   return progress.failed === 0 ? 'all' : 'some';
+}
+
+/** Beside the line that shows how far it is. */
+function sayWait(sentence: string): void {
+  process.stderr.write(`${sentence}\n`);
 }
 
 function show(progress: Progress): void {

@@ -23,8 +23,17 @@ export interface Source {
   ydoc(roomId: string): Promise<Uint8Array | null>;
 }
 
-export function openSource(from: Origin, defaultAccesses: readonly string[]): Source {
-  return from.kind === 'server' ? serverSource(restClient(from), from.query) : folderSource(from.path, defaultAccesses);
+interface OpenSource {
+  /** Of rooms out of a folder. */
+  readonly defaultAccesses: readonly string[];
+  /** Told once, with why a server is waited for. */
+  readonly onWait: (sentence: string) => void;
+}
+
+export function openSource(from: Origin, { defaultAccesses, onWait }: OpenSource): Source {
+  return from.kind === 'server'
+    ? serverSource(restClient({ ...from, onWait }), from.query)
+    : folderSource(from.path, defaultAccesses);
 }
 
 interface RoomPage {

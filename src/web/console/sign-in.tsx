@@ -1,7 +1,7 @@
 /** Takes the secret key, once for this tab, when the server takes it too. */
 import { type FormEvent, useState } from 'react';
 import { Mark } from '../shared/mark.tsx';
-import { makeApi, Refusal } from './api.ts';
+import { makeApi, type Refusal } from './api.ts';
 import { keptKey } from './session.tsx';
 
 export function SignIn({ onKey }: { onKey: (secretKey: string) => void }) {
@@ -18,7 +18,7 @@ export function SignIn({ onKey }: { onKey: (secretKey: string) => void }) {
       keptKey.write(secretKey);
       onKey(secretKey);
     } catch (error) {
-      setProblem(error instanceof Refusal && error.status === 0 ? error.message : 'The server does not know this key.');
+      setProblem(problemOf(error as Refusal));
       setBusy(false);
     }
   };
@@ -53,4 +53,8 @@ export function SignIn({ onKey }: { onKey: (secretKey: string) => void }) {
       </form>
     </main>
   );
+}
+
+function problemOf({ status, message }: Refusal): string {
+  return status === 401 || status === 403 ? 'The server does not know this key.' : message;
 }

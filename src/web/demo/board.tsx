@@ -4,6 +4,7 @@ import { shallow, useMutation, useStorage, useUpdateMyPresence } from '@livebloc
 import { type PointerEvent, useRef } from 'react';
 import { Cursors } from './cursors.tsx';
 import { NoteOnBoard, TINTS } from './note.tsx';
+import { randomId } from './random-id.ts';
 
 /** A board that anybody may write on needs an end. */
 const NOTES_MAX = 60;
@@ -18,7 +19,7 @@ export function Board() {
     const notes = storage.get('notes');
     if (notes.size >= NOTES_MAX) return;
     const tint = TINTS[notes.size % TINTS.length]!;
-    notes.set(crypto.randomUUID().slice(0, 8), new LiveObject<NoteFields>({ x, y, tint, text: '' }));
+    notes.set(randomId(8), new LiveObject<NoteFields>({ x, y, tint, text: '' }));
   }, []);
 
   const placeOf = ({ clientX, clientY }: { clientX: number; clientY: number }) => {

@@ -4,6 +4,7 @@ import { useCanRedo, useCanUndo, useMutation, useRedo, useStorage, useUndo } fro
 import { type FormEvent, useState } from 'react';
 import { CloseIcon, DownIcon, RedoIcon, UndoIcon, UpIcon } from '../shared/icons.tsx';
 import { isItem, itemsIn, placeOf } from './items.ts';
+import { randomId } from './random-id.ts';
 
 const ITEMS_MAX = 100;
 const TEXT_LENGTH_MAX = 120;
@@ -39,7 +40,7 @@ export function List() {
 function NewItem({ isFull }: { isFull: boolean }) {
   const [text, setText] = useState('');
   const add = useMutation(({ storage }, line: string) => {
-    itemsIn(storage).push(new LiveObject({ id: crypto.randomUUID().slice(0, 8), text: line, done: false }));
+    itemsIn(storage).push(new LiveObject({ id: randomId(8), text: line, done: false }));
   }, []);
   const onSubmit = (event: FormEvent) => {
     event.preventDefault();

@@ -1,5 +1,6 @@
 /** Stands in for the room when this page cannot show it: a page that is blank tells nobody what to do. */
 import { Component, type ReactNode } from 'react';
+import { randomId } from './random-id.ts';
 
 export class Trouble extends Component<{ readonly children: ReactNode }, { hasFailed: boolean }> {
   override state = { hasFailed: false };
@@ -10,7 +11,7 @@ export class Trouble extends Component<{ readonly children: ReactNode }, { hasFa
 
   override render(): ReactNode {
     if (!this.state.hasFailed) return this.props.children;
-    const fresh = `/?room=${crypto.randomUUID().slice(0, 8)}`;
+    const fresh = `/?room=${randomId(8)}`;
     return (
       <p className="card empty" role="alert">
         This page could not show the room. <a href={location.href}>Load it again</a>, or <a href={fresh}>open a new one</a>.

@@ -1,4 +1,5 @@
 /** Who this tab is: a made-up name that its user id spells, and a colour that follows from it. Each tab is a visitor of its own. */
+import { randomId } from './random-id.ts';
 
 export interface Visitor {
   /** `brisk-otter-7f3k` */
@@ -20,7 +21,6 @@ const SECOND =
 /** White text can be read on all of them. */
 const COLORS = ['#c2410c', '#b91c1c', '#be185d', '#7e22ce', '#4338ca', '#1d4ed8', '#0e7490', '#047857', '#4d7c0f', '#a16207'];
 const KEY = 'atrium-visitor';
-const DIGITS = 'abcdefghijkmnpqrstuvwxyz23456789';
 
 /** The same until the tab is closed. */
 export function thisVisitor(): Visitor {
@@ -47,9 +47,8 @@ function avatarOf(letters: string, color: string): string {
 }
 
 function newId(): string {
-  const dice = crypto.getRandomValues(new Uint16Array(6));
-  const end = [...dice.slice(2)].map((die) => DIGITS[die % DIGITS.length]).join('');
-  return `${FIRST[dice[0]! % FIRST.length]}-${SECOND[dice[1]! % SECOND.length]}-${end}`;
+  const [first, second] = crypto.getRandomValues(new Uint16Array(2));
+  return `${FIRST[first! % FIRST.length]}-${SECOND[second! % SECOND.length]}-${randomId(4)}`;
 }
 
 /** A token for this visitor. @throws when the server has no demo. */
