@@ -17,7 +17,6 @@ import {
 } from './queries.ts';
 import { roomSettingsOf, type StoredRoomSettings, shownChannels } from './rules.ts';
 import {
-  type Channel,
   ChannelSettings,
   ChannelSettingsBody,
   ListQuery,
