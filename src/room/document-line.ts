@@ -13,6 +13,7 @@ import { type DocumentsAhead, formReadBy } from './documents-ahead.ts';
 import { SETTLE_AFTER_MS } from './policy.ts';
 import type { Command, RoomState } from './shapes.ts';
 import { docsToSettle } from './ydoc/decide.ts';
+import { isLongToWrite } from './ydoc/live.ts';
 import { isLongToRead } from './ydoc/reading.ts';
 import { isUnfolded, type Ydoc } from './ydoc/state.ts';
 import { isLongUpdate, isReadToHash, isTakenUnread, longUpdatePieces } from './ydoc/ydoc.ts';
@@ -119,7 +120,8 @@ export class DocumentLine {
 
   /** What is answered to the last piece; to the command itself where it has none. */
   async #decide(command: Command, decide: (piece: Command) => unknown): Promise<unknown> {
-    await this.#deps.documents.readAll(docsReadBy(this.#shell.room, command));
+    const docs = docsReadBy(this.#shell.room, command);
+    await (isFolding(command) ? this.#deps.documents.readToSave(docs) : this.#deps.documents.readAll(docs));
     return command.type === 'ydoc.change' ? this.#decideChange(command, decide) : decide(command);
   }
 
@@ -159,7 +161,7 @@ function takesLong(room: RoomState, command: Command): boolean {
     case 'ydoc.read':
     case 'ydoc.json':
     case 'history.keep':
-      return docsReadBy(room, command).some(isLongToRead);
+      return docsReadBy(room, command).some((doc) => isLongToRead(doc) || (isFolding(command) && isLongToWrite(doc)));
     default:
       return false;
   }
@@ -186,6 +188,11 @@ function docsReadBy(room: RoomState, command: Command): Ydoc[] {
     default:
       return [];
   }
+}
+
+/** Whether it reads documents as bytes that hold all of them. */
+function isFolding({ type }: Command): boolean {
+  return type === 'ydoc.read' || type === 'history.keep';
 }
 
 function existing(room: RoomState, guid: string): Ydoc[] {

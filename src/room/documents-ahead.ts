@@ -7,8 +7,9 @@ import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Command, RoomState } from './shapes.ts';
 import { keptPieces, LINES, nameOf, type TextForm, TextWriter } from './storage/texts.ts';
+import { isLongToWrite, writeAhead } from './ydoc/live.ts';
 import { isLongToRead, Reading } from './ydoc/reading.ts';
-import type { Ydoc } from './ydoc/state.ts';
+import { isUnfolded, type Ydoc } from './ydoc/state.ts';
 
 /** With fewer nodes it is made at once: less than half a millisecond. */
 const NODES_MIN = 1_000;
@@ -83,9 +84,27 @@ export class DocumentsAhead {
     return readings.length === 0 ? null : Promise.all(readings).then(() => undefined);
   }
 
+  /** The same of several that are to be saved: what can be written of them is written, too. */
+  readToSave(docs: Iterable<Ydoc>): Promise<void> | null {
+    const long = [...docs].filter((doc) => isUnfolded(doc) && (isLongToRead(doc) || isLongToWrite(doc)));
+    return long.length === 0 ? null : this.#readToSave(long);
+  }
+
+  async #readToSave(docs: readonly Ydoc[]): Promise<void> {
+    for (const doc of docs) {
+      await this.read(doc);
+      const writing = writeAhead(doc);
+      if (writing !== null) await this.#inSlices(() => !writing.write());
+    }
+  }
+
   async #read(reading: Reading): Promise<void> {
-    let more = await this.inTurn(() => this.#slice(() => !reading.read()));
-    while (!more) more = await this.inTurn(() => this.#slice(() => !reading.read()));
+    await this.#inSlices(() => !reading.read());
+  }
+
+  async #inSlices(step: () => boolean): Promise<void> {
+    let isDone = false;
+    while (!isDone) isDone = await this.inTurn(() => this.#slice(step));
   }
 
   async #makeUnlessChanged(room: RoomState, form: TextForm): Promise<Progress> {

@@ -13,7 +13,6 @@ import type { RoomPolicy } from './policy.ts';
 import type { RoomShell } from './room-shell.ts';
 import { encodeSnapshot } from './snapshot.ts';
 import type { Keeper } from './upkeep.ts';
-import { isUnfolded } from './ydoc/state.ts';
 
 export interface SnapshotKeeperDeps {
   readonly snapshots: Snapshots;
@@ -171,10 +170,10 @@ export class SnapshotKeeper implements Keeper {
     this.#savedBytes = bytes.length;
   }
 
-  /** Reads the Yjs documents of which the bytes at hand are not all, if that takes long. */
+  /** Has the Yjs documents read and written, if that takes long. */
   #ahead(): Promise<void> | null {
     const { ydocs } = this.#shell.room;
-    return ydocs.size === 0 ? null : this.#deps.documents.readAll([...ydocs.values()].filter(isUnfolded));
+    return ydocs.size === 0 ? null : this.#deps.documents.readToSave(ydocs.values());
   }
 
   #failed(error: unknown): void {

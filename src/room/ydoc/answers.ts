@@ -9,7 +9,7 @@ import { sha256Base64 } from '../../base/sha256.ts';
 import { joinUpdates, joinWithGaps, type Part } from './join.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
 import { compactYdoc, encodeAfter, materialise } from './live.ts';
-import type { ScannedUpdate } from './scan.ts';
+import type { WholeScan } from './scan.ts';
 import { answersOf, scanBase, tailScan, tailUpdate, type Ydoc } from './state.ts';
 import { decodeVector, encodeVector, type Vector } from './vector.ts';
 
@@ -85,7 +85,7 @@ export function isReadToHash(doc: Ydoc): boolean {
   return settledScan(doc) === null;
 }
 
-function settledScan(doc: Ydoc): ScannedUpdate | null {
+function settledScan(doc: Ydoc): WholeScan | null {
   return doc.live === null && doc.tail.ends.length === 0 && doc.pendingBytes === 0 ? scanBase(doc) : null;
 }
 

@@ -4,8 +4,8 @@
  */
 import * as encoding from 'lib0/encoding';
 import { ByteReader } from './byte-reader.ts';
-import { HAS_KEY, HAS_ORIGIN, HAS_RIGHT_ORIGIN, KIND } from './scan.ts';
 import { CONTENT } from './scan-content.ts';
+import { HAS_KEY, HAS_ORIGIN, HAS_RIGHT_ORIGIN, KIND } from './scan-struct.ts';
 
 export interface Cut {
   readonly client: number;

@@ -13,7 +13,7 @@ import type { Vector } from './vector.ts';
 
 export interface Part {
   readonly bytes: Uint8Array;
-  readonly scanned: ScannedUpdate;
+  readonly scanned: Pick<ScannedUpdate, 'spans'>;
 }
 
 interface Run {

@@ -13,6 +13,7 @@ import { emptyTail, type Live, tailUpdate, type Ydoc } from './state.ts';
 import { metered, StepMeter } from './steps.ts';
 import { NO_CLOCKS, type Vector } from './vector.ts';
 import { bytesWaiting, encodeJoined, encodeMerged, waitingTo } from './waiting.ts';
+import { Writing } from './writing.ts';
 
 const EMPTY_VECTOR = Uint8Array.of(0);
 
@@ -123,10 +124,27 @@ function noteDropped(doc: Ydoc, clients: Iterable<number>): void {
   }
 }
 
+/** With fewer items it is written at once, in some 4 ms. */
+const AT_ONCE_ITEMS = 10_000;
+
+/** Whether it is to be folded, and that takes long; one that has not been read is to be read first. */
+export function isLongToWrite({ live, tail, crowding }: Ydoc): boolean {
+  return live !== null && tail.ends.length > 0 && crowding.items > AT_ONCE_ITEMS;
+}
+
+/** Goes on writing it, for the next time that it is folded. */
+export function writeAhead(doc: Ydoc): Writing | null {
+  if (doc.live === null || !isLongToWrite(doc)) return null;
+  if (doc.writing?.ydoc !== doc.live.ydoc) doc.writing = new Writing(doc.live.ydoc);
+  return doc.writing;
+}
+
 function fold(doc: Ydoc, ydoc: Y.Doc): void {
-  const joined = encodeJoined(ydoc, EMPTY_VECTOR);
+  const written = doc.writing?.ydoc === ydoc && bytesWaiting(ydoc.store) === 0 ? doc.writing.finish() : null;
+  const joined = written?.bytes ?? encodeJoined(ydoc, EMPTY_VECTOR);
   doc.base = joined ?? encodeMerged(ydoc, EMPTY_VECTOR) ?? withoutStructs(doc, ydoc);
-  doc.baseScan = undefined;
+  doc.baseScan = written?.scanned;
+  doc.writing = null;
   doc.tail = emptyTail();
   doc.pendingBytes = bytesWaiting(ydoc.store);
   // What Yjs merged is no longer quite what this Y.Doc has: the next one is made from the bytes alone.

@@ -14,7 +14,7 @@ const PIECE_ITEMS = 250;
 export type Reached = (client: number) => number;
 
 /** Null for what waits for something that has not come. */
-export function piecesOf(update: Uint8Array, scanned: ScannedUpdate, reached: Reached): Pieces | null {
+export function piecesOf(update: Uint8Array, scanned: Pick<ScannedUpdate, 'spans' | 'deletes'>, reached: Reached): Pieces | null {
   const queues = new Map<number, Queue>();
   for (const span of scanned.spans) {
     const { client, from, to } = span;

@@ -6,7 +6,8 @@ import * as Y from 'yjs';
 import { beginLive, materialise, noteDrained } from './live.ts';
 import { type Pieces, piecesOf } from './pieces.ts';
 import { emptyReplica } from './replica.ts';
-import { type Live, scanBase, tailBytes, tailScan, tailUpdate, type Ydoc } from './state.ts';
+import { StoredScan } from './scan.ts';
+import { type Live, tailBytes, tailScan, tailUpdate, type Ydoc } from './state.ts';
 import { metered, StepMeter } from './steps.ts';
 
 /** Less, or fewer items, are read at once, in some 3 ms. */
@@ -27,6 +28,9 @@ function unreadBytes({ base, tail, live }: Ydoc): number {
   return tailBytes(tail) - (live.drained === 0 ? 0 : tail.ends[live.drained - 1]!);
 }
 
+/** Structs that are scanned at a time: less than half a millisecond. */
+const SCANNED_STRUCTS = 1_000;
+
 const NOTHING_READ = (): number => 0;
 
 interface TailPieces {
@@ -39,6 +43,7 @@ export class Reading {
   readonly #base: Uint8Array;
   readonly #ydoc = emptyReplica({ gc: true });
   readonly #meter = new StepMeter();
+  #scan: StoredScan | null = null;
   #ofBase: Pieces | null | undefined;
   #ofTail: TailPieces = { index: -1, pieces: null };
 
@@ -65,10 +70,8 @@ export class Reading {
   #readBase(): boolean {
     const doc = this.#doc;
     if (doc.base !== this.#base) return false;
-    if (this.#ofBase === undefined) {
-      const scanned = scanBase(doc);
-      this.#ofBase = scanned === null ? null : piecesOf(doc.base, scanned, NOTHING_READ);
-    }
+    if (doc.baseScan === undefined) return this.#scanBase();
+    if (this.#ofBase === undefined) this.#ofBase = doc.baseScan === null ? null : piecesOf(doc.base, doc.baseScan, NOTHING_READ);
     if (this.#ofBase === null) return false;
     const piece = this.#ofBase.next();
     if (piece !== null) {
@@ -77,6 +80,12 @@ export class Reading {
     }
     beginLive(doc, this.#ydoc, this.#meter.steps);
     if (doc.tail.ends.length === 0) noteDrained(doc, this.#ydoc, 0);
+    return true;
+  }
+
+  #scanBase(): boolean {
+    this.#scan ??= new StoredScan(this.#base);
+    if (!this.#scan.next(SCANNED_STRUCTS)) this.#doc.baseScan = this.#scan.end();
     return true;
   }
 

@@ -5,12 +5,12 @@
  * An update that passes is one that Yjs can decode. Whether it *fits* (its clocks, what it waits for) is told by `fit.ts`.
  */
 import { AppError } from '../../base/errors.ts';
-import { SmallMap, SmallSet, withOneMore } from '../../base/small.ts';
+import { withOneMore } from '../../base/small.ts';
 import { ByteReader, invalidUpdate } from './byte-reader.ts';
 import { inOrder } from './deleted.ts';
 import { checkDeleted } from './kept-entries.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
-import { CONTENT, scanContent, scanKey } from './scan-content.ts';
+import { scanStruct } from './scan-struct.ts';
 
 /** Structs of one client without a gap between them. */
 export interface Span {
@@ -56,6 +56,9 @@ export interface ScannedUpdate {
   readonly roots: ReadonlySet<string>;
 }
 
+/** What is asked of a scan of a whole document. */
+export type WholeScan = Pick<ScannedUpdate, 'spans' | 'deletes' | 'deletesAt'>;
+
 /** How far a scan has come. */
 export interface Scan {
   readonly reader: ByteReader;
@@ -74,6 +77,15 @@ export interface Scan {
   roots: Set<string> | null;
   /** Null until there is one. */
   behind: number[] | null;
+  /** Blocks that are left, each of one client, and structs that are left of the one at hand. */
+  blocks: number;
+  structs: number;
+  /** Clients that had a block; null where there is one block at most. */
+  clients: Set<number> | null;
+  /** Of the block at hand: its client, the clock of the next struct, the span that it goes on. */
+  blockOf: number;
+  at: number;
+  span: Span | null;
   /** The id that was read last. */
   client: number;
   clock: number;
@@ -92,12 +104,6 @@ const NO_NEEDS: ReadonlyMap<number, number> = new Map();
 const NOTHING_BEHIND: readonly number[] = [];
 const NO_ROOTS: ReadonlySet<string> = new Set();
 
-/** Of the first byte of a struct. */
-export const HAS_ORIGIN = 0x80;
-export const HAS_RIGHT_ORIGIN = 0x40;
-export const HAS_KEY = 0x20;
-export const KIND = 0x1f;
-const COLLECTED = 0;
 /** Structs of this client that are missing: Yjs' Skip. */
 export const GAP = 10;
 /**
@@ -109,7 +115,6 @@ const BLOCK_BYTES_MIN = 3;
 export const RANGE_BYTES_MIN = 2;
 /** Of a deleted range: client, first clock, clock after the last. */
 export const RANGE_NUMBERS = 3;
-const LIVE_NUMBERS = 4;
 export const MARK_NUMBERS = 3;
 /** To pass over so many structs takes some 50 µs; the marks take a hundredth of the bytes they stand for. */
 const STRUCTS_PER_MARK = 256;
@@ -121,9 +126,46 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
   if (update.length > limits.updateBytesMax) {
     throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The Yjs update', bytesMax: limits.updateBytesMax });
   }
-  const reader = new ByteReader(update);
-  const scan = scanOf(reader, limits);
-  scanBlocks(scan);
+  const scan = scanOf(new ByteReader(update), limits);
+  beginBlocks(scan);
+  scanBlocks(scan, Number.POSITIVE_INFINITY);
+  return scannedOf(scan);
+}
+
+/** A scan of stored bytes that is made a piece at a time. */
+export class StoredScan {
+  #scan: Scan | null;
+
+  constructor(update: Uint8Array) {
+    this.#scan = scanOf(new ByteReader(update), STORED);
+    this.#guarded(beginBlocks);
+  }
+
+  /** Scans so many structs. Returns whether there are more. */
+  next(structsMax: number): boolean {
+    return this.#guarded((scan) => scanBlocks(scan, structsMax)) ?? false;
+  }
+
+  /** As `scanStored` has it, when there are no more. */
+  end(): ScannedUpdate | null {
+    return this.#guarded((scan) => ({ ...scannedOf(scan), behind: NOTHING_BEHIND }));
+  }
+
+  /** Null from the first refusal on. */
+  #guarded<Outcome>(work: (scan: Scan) => Outcome): Outcome | null {
+    try {
+      return this.#scan === null ? null : work(this.#scan);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      this.#scan = null;
+      return null;
+    }
+  }
+}
+
+/** What follows the structs is scanned, too. */
+function scannedOf(scan: Scan): ScannedUpdate {
+  const { reader } = scan;
   const deletesAt = reader.at;
   scanDeletes(scan);
   if (reader.left > 0) throw invalidUpdate('bytes follow its end; is it in the V2 encoding?');
@@ -153,12 +195,9 @@ export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS)
  * cannot read. `behind` is left out: it is asked of what comes alone, and this scan may be kept as long as its document.
  */
 export function scanStored(update: Uint8Array): ScannedUpdate | null {
-  try {
-    return { ...scanUpdate(update, STORED), behind: NOTHING_BEHIND };
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return null;
-  }
+  const scan = new StoredScan(update);
+  scan.next(Number.POSITIVE_INFINITY);
+  return scan.end();
 }
 
 export function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
@@ -174,47 +213,66 @@ export function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
     atRisk: 0,
     roots: null,
     behind: null,
+    blocks: 0,
+    structs: 0,
+    clients: null,
+    blockOf: 0,
+    at: 0,
+    span: null,
     client: 0,
     clock: 0,
   };
 }
 
-function scanBlocks(scan: Scan): void {
-  const blocks = scan.reader.count(BLOCK_BYTES_MIN);
-  const clients = blocks > 1 ? new Set<number>() : null;
-  for (let block = 0; block < blocks; block += 1) {
-    const client = scanBlock(scan);
-    // Yjs would keep only the last block of a client.
-    if (clients?.has(client)) throw invalidUpdate(`it lists client ${client} twice`);
-    clients?.add(client);
-  }
+function beginBlocks(scan: Scan): void {
+  scan.blocks = scan.reader.count(BLOCK_BYTES_MIN);
+  if (scan.blocks > 1) scan.clients = new Set();
 }
 
-function scanBlock(scan: Scan): number {
-  const { reader, limits } = scan;
-  const structs = reader.count(STRUCT_BYTES_MIN);
-  const client = reader.varUint();
-  let clock = reader.varUint();
-  let span: Span | null = null;
-  for (let index = 0; index < structs; index += 1) {
-    const bytesFrom = reader.at;
-    const info = reader.byte();
-    const isGap = info === GAP;
-    if (isGap) span = null;
-    else if (span === null) span = openSpan(scan, client, clock, bytesFrom);
-    const length = span === null ? reader.varUint() : scanStruct(scan, span, info);
-    // Yjs writes no empty structs, and its binary search does not find its way past one.
-    if (length === 0) throw invalidUpdate('it holds an empty struct');
-    clock += length;
-    if (clock > limits.clockMax) throw invalidUpdate(`a clock in it is beyond ${limits.clockMax}`);
-    if (span !== null) {
-      span.to = clock;
-      span.structs += 1;
-      span.bytesTo = reader.at;
-      if (span.structs % STRUCTS_PER_MARK === 0) span.marks = withMark(span);
+/** Scans so many structs at most. Returns whether there are more. */
+function scanBlocks(scan: Scan, structsMax: number): boolean {
+  for (let left = structsMax; scan.structs > 0 || scan.blocks > 0; ) {
+    if (scan.structs === 0) {
+      beginBlock(scan);
+      continue;
     }
+    if (left <= 0) return true;
+    left -= 1;
+    scan.structs -= 1;
+    scanNext(scan);
   }
-  return client;
+  return false;
+}
+
+function beginBlock(scan: Scan): void {
+  const { reader, clients } = scan;
+  scan.blocks -= 1;
+  scan.structs = reader.count(STRUCT_BYTES_MIN);
+  scan.blockOf = reader.varUint();
+  scan.at = reader.varUint();
+  scan.span = null;
+  // Yjs would keep only the last block of a client.
+  if (clients?.has(scan.blockOf)) throw invalidUpdate(`it lists client ${scan.blockOf} twice`);
+  clients?.add(scan.blockOf);
+}
+
+function scanNext(scan: Scan): void {
+  const { reader, limits } = scan;
+  const bytesFrom = reader.at;
+  const info = reader.byte();
+  if (info === GAP) scan.span = null;
+  else scan.span ??= openSpan(scan, scan.blockOf, scan.at, bytesFrom);
+  const { span } = scan;
+  const length = span === null ? reader.varUint() : scanStruct(scan, span, info);
+  // Yjs writes no empty structs, and its binary search does not find its way past one.
+  if (length === 0) throw invalidUpdate('it holds an empty struct');
+  scan.at += length;
+  if (scan.at > limits.clockMax) throw invalidUpdate(`a clock in it is beyond ${limits.clockMax}`);
+  if (span === null) return;
+  span.to = scan.at;
+  span.structs += 1;
+  span.bytesTo = reader.at;
+  if (span.structs % STRUCTS_PER_MARK === 0) span.marks = withMark(span);
 }
 
 function withMark({ marks, to, bytesTo, structs }: Span): number[] {
@@ -246,91 +304,6 @@ function openSpan(scan: Scan, client: number, from: number, bytesFrom: number): 
   };
   scan.spans = withOneMore(scan.spans, span);
   return span;
-}
-
-/** One struct after its first byte, standing at `span.to`. Returns its length in clocks. */
-export function scanStruct(scan: Scan, span: Span, info: number): number {
-  const { reader, limits } = scan;
-  if (info === COLLECTED) {
-    const length = reader.varUint();
-    span.deleted += length;
-    return length;
-  }
-  const kind = info & KIND;
-  const inRoot = scanPlace(scan, span, info);
-  const place = reader.print;
-  reader.print = kind;
-  const length = scanContent(reader, kind, limits.nestingMax);
-  if (kind === CONTENT.type && !inRoot) scan.nestedTypes += 1;
-  if (kind === CONTENT.document) span.documents += 1;
-  if (kind === CONTENT.deleted) {
-    span.deleted += length;
-    return length;
-  }
-  if (info & HAS_KEY && length > 1) scan.mustBeDeleted.push(span.client, span.to, span.to + length);
-  remember(span, length, place, reader.print, limits.writerStructsMax);
-  return length;
-}
-
-/** Where a struct stands: its neighbours, or else its parent. Returns whether that is known to be a root. */
-function scanPlace(scan: Scan, span: Span, info: number): boolean {
-  const { reader } = scan;
-  const neighbours = info & (HAS_ORIGIN | HAS_RIGHT_ORIGIN);
-  reader.print = neighbours;
-  if (info & HAS_ORIGIN) scanOrigin(scan, span);
-  else scan.atRisk += 1;
-  if (info & HAS_RIGHT_ORIGIN) scanId(scan, span);
-  if (neighbours !== 0) return false;
-  const parent = reader.varUint();
-  if (parent > 1) throw invalidUpdate('a struct in it has no parent');
-  if (parent === 1) scanRoot(scan);
-  else scanId(scan, span);
-  if (info & HAS_KEY) scanKey(reader);
-  return parent === 1;
-}
-
-function scanRoot(scan: Scan): void {
-  scanKey(scan.reader);
-  scan.roots ??= new SmallSet();
-  scan.roots.add(scan.reader.lastText());
-}
-
-/** Right behind the one before it, or behind anything else. */
-function scanOrigin(scan: Scan, span: Span): void {
-  scanId(scan, span);
-  const { client, clock } = scan;
-  if (client === span.client && clock === span.to - 1) return;
-  scan.atRisk += 1;
-  scan.behind ??= [];
-  scan.behind.push(client, clock);
-}
-
-function scanId(scan: Scan, span: Span): void {
-  const { reader, limits } = scan;
-  const client = reader.varUint();
-  const clock = reader.varUint();
-  scan.client = client;
-  scan.clock = clock;
-  reader.mix(client);
-  reader.mix(clock);
-  if (client === span.client) {
-    // Yjs takes it for granted that a client refers only to its own past, and throws while it integrates.
-    if (clock >= span.to) throw invalidUpdate('a struct in it refers to its own future');
-    return;
-  }
-  if (clock >= limits.clockMax) throw invalidUpdate(`a clock in it is beyond ${limits.clockMax}`);
-  scan.needs ??= new SmallMap();
-  if (clock >= (scan.needs.get(client) ?? 0)) scan.needs.set(client, clock + 1);
-  if (span.structs > 0) return;
-  span.firstNeeds ??= [];
-  span.firstNeeds.push(client, clock + 1);
-}
-
-function remember(span: Span, length: number, place: number, content: number, structsMax: number): void {
-  if (span.live.length === 0) span.live = [span.to, length, place, content];
-  else span.live.push(span.to, length, place, content);
-  // Dropped in halves, so that a long span does not shift its array at every struct.
-  if (span.live.length > 2 * LIVE_NUMBERS * structsMax) span.live.splice(0, LIVE_NUMBERS * structsMax);
 }
 
 function scanDeletes(scan: Scan): void {

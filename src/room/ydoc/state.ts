@@ -7,15 +7,16 @@ import type { SessionId } from '../../base/ids.ts';
 import { SmallMap } from '../../base/small.ts';
 import type { Crowding } from './crowding.ts';
 import { addAllDeleted, type Deleted, isDeleted } from './deleted.ts';
-import { type ScannedUpdate, scanStored } from './scan.ts';
+import { type ScannedUpdate, scanStored, type WholeScan } from './scan.ts';
 import type { Vector } from './vector.ts';
 import type { Writers } from './writers.ts';
+import type { Writing } from './writing.ts';
 
 export interface Ydoc {
   /** One V1 update: the document at its last compaction. */
   base: Uint8Array;
   /** Its scan, made when first needed; undefined until then, null when only Yjs can read it. */
-  baseScan: ScannedUpdate | null | undefined;
+  baseScan: WholeScan | null | undefined;
   tail: Tail;
   /** By client, the clock up to which everything is here. */
   known: Map<number, number>;
@@ -38,6 +39,8 @@ export interface Ydoc {
   /** Sessions that sent what was dropped, and have not been asked for it since. Null while there are none. */
   dropped: Set<SessionId> | null;
   live: Live | null;
+  /** What is written of it already, for the next time that it is folded. */
+  writing: Writing | null;
   /** Null when nobody has asked since the last change. */
   answers: Answers | null;
 }
@@ -117,7 +120,7 @@ export function tailUpdate(tail: Tail, index: number): Uint8Array {
 }
 
 /** Null for one that only Yjs can read, likewise of the tail. */
-export function scanBase(doc: Ydoc): ScannedUpdate | null {
+export function scanBase(doc: Ydoc): WholeScan | null {
   if (doc.baseScan === undefined) doc.baseScan = scanStored(doc.base);
   return doc.baseScan;
 }

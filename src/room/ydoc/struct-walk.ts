@@ -1,6 +1,7 @@
 /** Structs of a span that was scanned, one by one. */
 import { ByteReader } from './byte-reader.ts';
-import { MARK_NUMBERS, type Scan, type Span, STORED, scanOf, scanStruct } from './scan.ts';
+import { MARK_NUMBERS, type Scan, type Span, STORED, scanOf } from './scan.ts';
+import { scanStruct } from './scan-struct.ts';
 
 /** Where a struct begins. */
 export interface StructPlace {

@@ -6,7 +6,7 @@ import * as Y from 'yjs';
 import type { Deleted } from './deleted.ts';
 import { joinWithGaps, type Part } from './join.ts';
 import { emptyReplica } from './replica.ts';
-import { scanStored, weightOf } from './scan.ts';
+import { type ScannedUpdate, scanStored, weightOf } from './scan.ts';
 import { noteDeletes } from './state.ts';
 import { decodeVector, NO_CLOCKS, type Vector } from './vector.ts';
 
@@ -15,11 +15,15 @@ type Store = Y.Doc['store'];
 /** By client, the clock behind the last struct that waits, by the bytes that wait. */
 const ends = new WeakMap<Uint8Array, Vector>();
 
+interface ScannedPart extends Part {
+  readonly scanned: ScannedUpdate;
+}
+
 interface Reading {
   readonly structs: Uint8Array | undefined;
   readonly deletes: Uint8Array | null;
   /** Null when it cannot be read. */
-  readonly part: Part | null;
+  readonly part: ScannedPart | null;
 }
 /** What waited when it was read last. */
 const readings = new WeakMap<Store, Reading>();
@@ -85,7 +89,7 @@ function encodeHere(ydoc: Y.Doc, vector: Uint8Array): Uint8Array {
 }
 
 /** All that waits as one V1 update; null when it cannot be read. */
-function partWaiting(store: Store): Part | null {
+function partWaiting(store: Store): ScannedPart | null {
   const { pendingStructs, pendingDs: deletes } = store;
   const structs = pendingStructs?.update;
   const known = readings.get(store);
@@ -95,7 +99,7 @@ function partWaiting(store: Store): Part | null {
   return part;
 }
 
-function readWaiting(updatesV2: Uint8Array[]): Part | null {
+function readWaiting(updatesV2: Uint8Array[]): ScannedPart | null {
   try {
     const bytes = Y.convertUpdateFormatV2ToV1(Y.mergeUpdatesV2(updatesV2));
     Y.applyUpdate(emptyReplica({ gc: false }), bytes);

@@ -49,6 +49,7 @@ export function emptyYdoc(): Ydoc {
     free: new SmallSet(),
     dropped: null,
     live: null,
+    writing: null,
     answers: null,
   };
 }
@@ -227,6 +228,7 @@ function readYdoc(bytes: Uint8Array): Ydoc {
 /** Gives back the memory that can be had again from the bytes. */
 export function releaseYdoc(doc: Ydoc): void {
   doc.live = null;
+  doc.writing = null;
   doc.answers = null;
 }
 

@@ -1,20 +1,24 @@
 import { describe, expect, test } from 'vitest';
 import * as Y from 'yjs';
 import { readYdocJson } from '../../../src/room/ydoc/json.ts';
+import { materialise } from '../../../src/room/ydoc/live.ts';
 import { piecesOf } from '../../../src/room/ydoc/pieces.ts';
 import { isLongToRead, Reading } from '../../../src/room/ydoc/reading.ts';
-import { scanStored } from '../../../src/room/ydoc/scan.ts';
+import { type Span, scanStored } from '../../../src/room/ydoc/scan.ts';
+import { structPlace } from '../../../src/room/ydoc/struct-walk.ts';
+import { Writing } from '../../../src/room/ydoc/writing.ts';
 import {
   acceptUpdate,
   decodeYdoc,
   emptyYdoc,
   encodeYdoc,
   factsOf,
+  missingFor,
   replayUpdate,
   snapshotHash,
   type Ydoc,
 } from '../../../src/room/ydoc/ydoc.ts';
-import { aClient, type Chance, chanceOf, edit, from, hashOf } from './builders.ts';
+import { aClient, type Chance, chanceOf, docOf, edit, from, hashOf } from './builders.ts';
 
 const FACTOR = Number(process.env.FUZZ_FACTOR ?? 1);
 const FIRST_SEED = Number(process.env.FUZZ_SEED ?? 1);
@@ -95,6 +99,69 @@ describe('[YD28] a document that is read a piece at a time', () => {
       expect(snapshotHash(doc)).toBe(hashOf(reference));
       const again = decodeYdoc(encodeYdoc(doc));
       expect([snapshotHash(again), again.known.size]).toEqual([hashOf(reference), doc.known.size]);
+    }
+  });
+});
+
+describe('[YD30] a document that is written a piece at a time', () => {
+  test('is what Yjs writes, byte by byte', () => {
+    const { ydoc } = written(chanceOf(7), 1_500);
+    const writing = new Writing(ydoc);
+    let pieces = 1;
+    for (; writing.write(); pieces += 1);
+    const { bytes, scanned } = writing.finish();
+    expect(pieces).toBeGreaterThan(3);
+    expect(Buffer.compare(bytes, Y.encodeStateAsUpdate(ydoc))).toBe(0);
+    const { spans, deletes, deletesAt } = scanStored(bytes)!;
+    const placeOf = ({ client, from, to, structs, bytesFrom, bytesTo }: Span): unknown => [
+      client,
+      from,
+      to,
+      structs,
+      bytesFrom,
+      bytesTo,
+    ];
+    expect(scanned.spans.map(placeOf)).toEqual(spans.map(placeOf));
+    expect([scanned.deletes, scanned.deletesAt]).toEqual([deletes, deletesAt]);
+    for (const span of scanned.spans) {
+      for (const clock of [0, Math.floor(span.to / 2), span.to - 1]) {
+        const { client } = span;
+        const place = structPlace(bytes, spans.find((other) => other.client === client)!, clock);
+        expect(structPlace(bytes, span, clock)).toMatchObject({
+          clock: place.clock,
+          bytesFrom: place.bytesFrom,
+          structsBefore: place.structsBefore,
+        });
+      }
+    }
+  });
+
+  test.each(seeds)('with seed %i: is what there is, whatever came meanwhile', (seed) => {
+    const chance = chanceOf(200_000 + seed);
+    const { updates } = written(chance, 1_500);
+    const reference = new Y.Doc();
+    const doc = emptyYdoc();
+    const send = (): void => {
+      const update = updates.shift();
+      if (update === undefined) return;
+      Y.applyUpdate(reference, update);
+      acceptUpdate(doc, update, from('one'));
+      if (chance(3) === 0) materialise(doc);
+    };
+    for (let left = updates.length; left > 400; left -= 1) send();
+    for (let round = 0; round < 3; round += 1) {
+      doc.writing = new Writing(materialise(doc));
+      while (doc.writing.write()) for (let count = chance(4); count > 0; count -= 1) send();
+      send();
+      const stored = encodeYdoc(doc);
+      expect([doc.writing, hashOf(docOf(stored))]).toEqual([null, hashOf(reference)]);
+      expect(jsonOf(docOf(stored))).toEqual(jsonOf(reference));
+      expect(snapshotHash(decodeYdoc(stored, factsOf(doc)))).toBe(hashOf(reference));
+      const newcomer = docOf(missingFor(doc, Uint8Array.of(0)));
+      expect(hashOf(newcomer)).toBe(hashOf(reference));
+      const some = docOf(updates.length > 0 ? updates[0]! : stored);
+      Y.applyUpdate(some, missingFor(doc, Y.encodeStateVector(some)));
+      for (let count = 0; count < 20; count += 1) send();
     }
   });
 });
