@@ -27,6 +27,7 @@ import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
 import { Beat } from './beat.ts';
 import { isParting, isRepeatable } from './command-kinds.ts';
 import { DocumentsAhead } from './documents-ahead.ts';
+import { Door } from './door.ts';
 import { Gateway } from './gateway.ts';
 import { Intake } from './intake.ts';
 import { type LoadRoomDeps, loadRoom } from './load-room.ts';
@@ -207,10 +208,11 @@ export class Worker {
 
   /** How features speak to rooms. */
   get door(): RoomDoor {
+    const door = new Door({ clock: this.#deps.world.clock, router: this.#router });
     return {
       isFull: (roomId) => this.#host.isFull(roomId),
-      ask: (roomId, command) => this.#router.ask(roomId, command),
-      askIfAwake: (roomId, command) => this.#router.askIfAwake(roomId, command),
+      ask: (roomId, command) => door.ask(roomId, command),
+      askIfAwake: (roomId, command) => door.askIfAwake(roomId, command),
       tellIfAwake: (roomId, command) => this.#router.tellIfAwake(roomId, command),
       close: (roomId, ending) => this.#close(roomId, ending),
     };
@@ -224,6 +226,11 @@ export class Worker {
   /** Whether this worker may own rooms at the moment. */
   get canServe(): boolean {
     return this.#ownership.isStanding && !this.#isDraining;
+  }
+
+  /** How long the oldest change of its rooms waits for its commit. */
+  get oldestAppendMs(): number {
+    return this.#journal.oldestMs;
   }
 
   /** Declares all other workers dead; only where something else proves it, as the lock on DATA_DIR does. */
@@ -318,7 +325,7 @@ export class Worker {
     metrics.gauge('atrium_held_rooms', () => this.#host.held);
     metrics.gauge('atrium_connections', () => this.gateway.size);
     metrics.gauge('atrium_journal_waiting_bytes', () => this.#loadDeps.waiting.bytes);
-    metrics.gauge('atrium_journal_oldest_seconds', () => this.#journal.oldestMs / 1_000);
+    metrics.gauge('atrium_journal_oldest_seconds', () => this.oldestAppendMs / 1_000);
     metrics.gauge('atrium_lease_remaining_seconds', () => this.#ownership.remainingMs / 1_000);
     metrics.gauge('atrium_ready', () => (this.canServe ? 1 : 0));
   }
