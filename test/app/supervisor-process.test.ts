@@ -102,7 +102,7 @@ test('[SV9] kill -9 of a worker: its lease, still valid, is fenced within 500 ms
   expect(await supervised.stop('SIGTERM')).toEqual({ code: 0, signal: null });
 });
 
-test('[SV10] a worker that is frozen is not dead: it is neither fenced nor replaced, and goes on with its lease', async () => {
+test('[SV10] a worker that is frozen for less than ten seconds is not dead: it is neither fenced nor replaced, and goes on with its lease', async () => {
   const supervised = start();
   const [frozen] = await Promise.all([served(supervised, 0), served(supervised, 1)]);
   supervised.signalWorker(frozen.pid, 'SIGSTOP');
@@ -116,6 +116,17 @@ test('[SV10] a worker that is frozen is not dead: it is neither fenced nor repla
   expect(await lease(frozen.incarnation)).toMatchObject({ isFenced: false });
   supervised.signalWorker(frozen.pid, 'SIGCONT');
   expect(supervised.pids()).toHaveLength(2);
+  expect(await supervised.stop('SIGTERM')).toEqual({ code: 0, signal: null });
+});
+
+test('[SV17] a worker that stays frozen is killed by the supervisor, fenced, and another takes its place', async () => {
+  const supervised = start();
+  const [frozen, other] = await Promise.all([served(supervised, 0), served(supervised, 1)]);
+  supervised.signalWorker(frozen.pid, 'SIGSTOP');
+  await supervised.line('it is killed', ({ msg, pid }) => msg === 'worker killed: it hangs' && pid === frozen.pid);
+  const successor = await served(supervised, 0, 2);
+  await until('the lease is fenced', async () => (await lease(frozen.incarnation)).isFenced);
+  expect(supervised.running.toSorted()).toEqual([other.pid, successor.pid].toSorted());
   expect(await supervised.stop('SIGTERM')).toEqual({ code: 0, signal: null });
 });
 
