@@ -329,6 +329,14 @@ export const ERRORS = {
     message: () => 'The store of files and large snapshots does not answer at the moment; nothing of this request is confirmed.',
     suggestion: 'Send the request again after the seconds in Retry-After.',
   },
+  BODY_FOUND_NO_PLACE: {
+    status: 503,
+    close: 1013,
+    retry: true,
+    message: () =>
+      'The body came faster than it could be taken in, and there is no place left on disk to keep it; nothing of this request was done.',
+    suggestion: 'Send the request again after the seconds in Retry-After, and less at once.',
+  },
   ROOM_UNREADABLE: {
     status: 503,
     close: 1013,

@@ -23,7 +23,7 @@ export interface LogDestination {
 }
 
 /** What many calls meet at once, each of which would say so; and again with the next. Their stacks say where somebody waited, which is everywhere. */
-const FLOODS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['DATABASE_UNAVAILABLE']);
+const FLOODS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['DATABASE_UNAVAILABLE', 'BODY_FOUND_NO_PLACE']);
 const FLOOD_EVERY_MS = 10_000;
 
 /** Of these errors, each phrase at most once in ten seconds, with how many were left out since: phrases are fixed, so that they are few. */

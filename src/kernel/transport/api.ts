@@ -185,7 +185,10 @@ export const RETRY_AFTER_SECONDS = '1';
 const STATUSES_TO_RETRY: readonly number[] = [409, 429, 503];
 
 /** Refusals whose reason is in our world, and not for the caller. The log says each once in ten seconds (`base/observe.ts`). */
-const LOGGED: Readonly<Partial<Record<ErrorCode, string>>> = { DATABASE_UNAVAILABLE: 'request found no database' };
+const LOGGED: Readonly<Partial<Record<ErrorCode, string>>> = {
+  DATABASE_UNAVAILABLE: 'request found no database',
+  BODY_FOUND_NO_PLACE: 'request body found no place on disk',
+};
 
 function refusal(
   error: unknown,
