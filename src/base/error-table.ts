@@ -358,6 +358,13 @@ export const ERRORS = {
     message: () => 'The worker that serves this room cannot be reached; nothing was done.',
     suggestion: 'Send the request again after the seconds in Retry-After.',
   },
+  NO_ANSWER: {
+    status: 503,
+    close: 1012,
+    retry: true,
+    message: () => 'The worker that serves this room did not answer in time; nothing was to be changed.',
+    suggestion: 'Send the request again after the seconds in Retry-After.',
+  },
   OUTCOME_UNKNOWN: {
     status: 503,
     close: 1012,

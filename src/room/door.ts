@@ -12,22 +12,37 @@ import { checkRoomId } from '../protocol/names.ts';
 import { isRead } from './command-kinds.ts';
 import type { Command, RoomDoor } from './shapes.ts';
 
-export interface DoorDeps {
+export interface DoorDeps extends Pick<RoomDoor, 'isFull' | 'close'> {
   readonly clock: Clock;
-  readonly router: Pick<Router<Command>, 'ask' | 'askIfAwake'>;
+  readonly router: Pick<Router<Command>, 'ask' | 'askIfAwake' | 'tellIfAwake'>;
+  /** How long the oldest change of this worker waits for its commit. */
+  readonly oldestAppendMs: () => number;
 }
 
 /** A router that looks for an owner says within ten seconds why it found none: it should have the word. */
 const ANSWER_MS_MAX = 11_000;
+/** A read that has waited so long, and a change too, has waited for that. */
+const LONG_WAIT_MS = ANSWER_MS_MAX / 2;
 /** So many questions of one room that nobody waits for any more may be under way; beyond that who comes back each second would pile them up for as long as the database is away. */
 const LATE_MAX = 100;
 
-export class Door implements Pick<RoomDoor, 'ask' | 'askIfAwake'> {
-  readonly #deps: DoorDeps;
+export function openDoor({ isFull, close, ...deps }: DoorDeps): RoomDoor {
+  const door = new Door(deps);
+  return {
+    isFull,
+    ask: (roomId, command) => door.ask(roomId, command),
+    askIfAwake: (roomId, command) => door.askIfAwake(roomId, command),
+    tellIfAwake: (roomId, command) => deps.router.tellIfAwake(roomId, command),
+    close,
+  };
+}
+
+class Door implements Pick<RoomDoor, 'ask' | 'askIfAwake'> {
+  readonly #deps: Omit<DoorDeps, 'isFull' | 'close'>;
   /** By room, questions under way that have been answered for. */
   readonly #late = new Map<RoomId, number>();
 
-  constructor(deps: DoorDeps) {
+  constructor(deps: Omit<DoorDeps, 'isFull' | 'close'>) {
     this.#deps = deps;
   }
 
@@ -44,11 +59,18 @@ export class Door implements Pick<RoomDoor, 'ask' | 'askIfAwake'> {
     const asked = ask();
     return new Promise((resolve, reject) => {
       const cancel = this.#deps.clock.after(ANSWER_MS_MAX, () => {
-        reject(tooLate(command));
+        reject(this.#tooLate(command));
         this.#outlast(roomId, asked);
       });
-      asked.then(resolve, reject).finally(cancel);
+      asked.then(resolve, (error: unknown) => reject(isRead(command) ? asRead(error) : error)).finally(cancel);
     });
+  }
+
+  #tooLate(command: Command): AppError {
+    if (!isRead(command)) return new AppError('OUTCOME_UNKNOWN');
+    const waitsMs = Math.round(this.#deps.oldestAppendMs());
+    if (waitsMs < LONG_WAIT_MS) return new AppError('NO_ANSWER');
+    return new AppError('DATABASE_UNAVAILABLE', { reason: `the oldest change has waited ${waitsMs} ms for its commit` });
   }
 
   #outlast(roomId: RoomId, asked: Promise<unknown>): void {
@@ -63,10 +85,8 @@ export class Door implements Pick<RoomDoor, 'ask' | 'askIfAwake'> {
 }
 
 /** A read has no effect that could be in doubt. */
-function tooLate(command: Command): AppError {
-  return isRead(command)
-    ? new AppError('DATABASE_UNAVAILABLE', { reason: `no answer within ${ANSWER_MS_MAX} ms` })
-    : new AppError('OUTCOME_UNKNOWN');
+function asRead(error: unknown): unknown {
+  return error instanceof AppError && error.code === 'OUTCOME_UNKNOWN' ? new AppError('NO_ANSWER') : error;
 }
 
 /** For `Route.mustTake` of routes that change a room. @throws AppError ROOM_OVERLOADED while it would refuse any change */

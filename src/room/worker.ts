@@ -25,9 +25,9 @@ import { measuredBus, measuredDirectory, measuredOwnership, measuredSnapshots } 
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
 import { Beat } from './beat.ts';
-import { isParting, isRepeatable } from './command-kinds.ts';
+import { isParting, isRead, isRepeatable } from './command-kinds.ts';
 import { DocumentsAhead } from './documents-ahead.ts';
-import { Door } from './door.ts';
+import { openDoor } from './door.ts';
 import { Gateway } from './gateway.ts';
 import { Intake } from './intake.ts';
 import { type LoadRoomDeps, loadRoom } from './load-room.ts';
@@ -140,7 +140,7 @@ export class Worker {
       directory,
       workers: this.#workers,
       clock,
-      isRepeatable,
+      ...{ isRepeatable, isRead },
       findOwner: (key) => rooms.findOwner(asRoomId(key)),
       onForwarded: (_, command, from) => this.#forwarded(command, from),
       onUndelivered: (command) => this.#unheard(command, this.#remote),
@@ -208,14 +208,10 @@ export class Worker {
 
   /** How features speak to rooms. */
   get door(): RoomDoor {
-    const door = new Door({ clock: this.#deps.world.clock, router: this.#router });
-    return {
-      isFull: (roomId) => this.#host.isFull(roomId),
-      ask: (roomId, command) => door.ask(roomId, command),
-      askIfAwake: (roomId, command) => door.askIfAwake(roomId, command),
-      tellIfAwake: (roomId, command) => this.#router.tellIfAwake(roomId, command),
-      close: (roomId, ending) => this.#close(roomId, ending),
-    };
+    const isFull = (roomId: RoomId): boolean => this.#host.isFull(roomId);
+    const close = (roomId: RoomId, ending: Ending): Promise<void> => this.#close(roomId, ending);
+    const oldestAppendMs = (): number => this.oldestAppendMs;
+    return openDoor({ clock: this.#deps.world.clock, router: this.#router, oldestAppendMs, isFull, close });
   }
 
   /** Another one whenever it may have missed what others announced; null while it may be missing something. */

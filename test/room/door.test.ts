@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../../src/base/errors.ts';
 import { asRoomId } from '../../src/base/ids.ts';
-import { Door } from '../../src/room/door.ts';
+import { openDoor } from '../../src/room/door.ts';
 import type { Command } from '../../src/room/shapes.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
@@ -16,24 +16,33 @@ function aDoor() {
   const clock = manualClock();
   const asked: { resolve(value: unknown): void; reject(error: unknown): void }[] = [];
   const ask = () => new Promise<never>((resolve, reject) => asked.push({ resolve: resolve as (value: unknown) => void, reject }));
-  const door = new Door({ clock, router: { ask, askIfAwake: ask } });
+  const journal = { oldestMs: 0 };
+  const others = { isFull: () => false, close: async () => undefined };
+  const router = { ask, askIfAwake: ask, tellIfAwake: async () => undefined };
+  const door = openDoor({ clock, router, oldestAppendMs: () => journal.oldestMs, ...others });
   /** What became of it: nothing yet, an answer, or the code of its error. */
   const outcomeOf = async (question: Promise<unknown>): Promise<unknown> => {
     const coded = question.catch((error: AppError) => error.code);
     return Promise.race([coded, new Promise((resolve) => setImmediate(() => resolve('waits')))]);
   };
-  return { clock, door, asked, outcomeOf };
+  return { clock, journal, door, asked, outcomeOf };
 }
 
-test('[DR1] a request whose room gives no answer hears after 11 s, and not before, that a read found no database, and that of all else the outcome is unknown', async () => {
-  const { clock, door, outcomeOf } = aDoor();
+test('[DR1] a request whose room gives no answer hears after 11 s, and not before, what a read waited for, and that of all else the outcome is unknown', async () => {
+  const { clock, journal, door, outcomeOf } = aDoor();
   const questions = [READ, WRITE, PASSING, AGAIN].flatMap((command) => [door.ask(ROOM, command), door.askIfAwake(ROOM, command)]);
   const outcomes = () => Promise.all(questions.map(outcomeOf));
   clock.advance(10_999);
   expect(new Set(await outcomes())).toEqual(new Set(['waits']));
+  const late = door.ask(ROOM, READ);
+  journal.oldestMs = 10_999;
   clock.advance(1);
   const [read, unknown] = ['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN'];
   expect(await outcomes()).toEqual([read, read, unknown, unknown, unknown, unknown, unknown, unknown]);
+  await expect(questions[0]).rejects.toMatchObject({ facts: { reason: expect.stringContaining('10999 ms') } });
+  journal.oldestMs = 5_499;
+  clock.advance(11_000);
+  expect(await outcomeOf(late)).toBe('NO_ANSWER');
 });
 
 test('[DR2] what came in time is answered as it came, refusals too, and leaves no timer', async () => {
@@ -45,6 +54,15 @@ test('[DR2] what came in time is answered as it came, refusals too, and leaves n
   expect([await outcomeOf(answered), await outcomeOf(refused)]).toEqual(['text', 'ROOM_MOVED']);
   clock.advance(60_000);
   expect([await outcomeOf(answered), await outcomeOf(refused)]).toEqual(['text', 'ROOM_MOVED']);
+});
+
+test('[DR4] a read that its owner did not answer has no outcome that could be unknown', async () => {
+  const { door, asked, outcomeOf } = aDoor();
+  const questions = [door.ask(ROOM, READ), door.askIfAwake(ROOM, READ), door.ask(ROOM, WRITE), door.ask(ROOM, READ)];
+  for (const { reject } of asked.slice(0, 3)) reject(new AppError('OUTCOME_UNKNOWN'));
+  asked[3]!.reject(new AppError('BLOBS_UNAVAILABLE'));
+  const outcomes = await Promise.all(questions.map(outcomeOf));
+  expect(outcomes).toEqual(['NO_ANSWER', 'NO_ANSWER', 'OUTCOME_UNKNOWN', 'BLOBS_UNAVAILABLE']);
 });
 
 test('[DR3] while 100 questions of a room are under way for which nobody waits any more, others of it are refused at once; once one has ended, one more is taken', async () => {
