@@ -51,6 +51,7 @@ export class S3Bucket {
   constructor({ bucket, endpoint, region, forcePathStyle, log }: S3BucketOptions) {
     this.name = bucket;
     this.#log = log;
+    process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'; // lines of its own on standard error; which Node serves is ours to say
     this.client = new S3Client({
       region,
       forcePathStyle,
