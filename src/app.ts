@@ -57,10 +57,11 @@ const WORKER_NAME_LENGTH = 8;
 /** @throws StartRefused with one sentence for the person who starts it. */
 export async function startApp(settings: Settings, options: StartOptions): Promise<App> {
   const { log, onDrainAsked } = options;
-  const readiness: Readiness = { whyNot: () => 'it is starting' };
+  const readiness: Readiness = { whyNot: () => 'it is starting', whatWaits: () => null };
   const admin = await openAdmin(settings, {
     log,
     whyNotReady: () => readiness.whyNot(),
+    whatWaits: () => readiness.whatWaits(),
     drain: () => onDrainAsked?.(),
   });
   return startServing(settings, { ...options, admin, readiness }).catch(async (error: unknown) => {
@@ -72,6 +73,7 @@ export async function startApp(settings: Settings, options: StartOptions): Promi
 /** What the admin port says of this worker while it starts, serves and drains. */
 interface Readiness {
   whyNot: () => string | null;
+  whatWaits: () => string | null;
 }
 
 async function startServing(
@@ -161,11 +163,20 @@ async function startServing(
     const { port } = await server.listen({ host: settings.HOST, port: settings.PORT, sharing });
     url = settings.PUBLIC_URL ?? `http://${settings.HOST === '0.0.0.0' ? 'localhost' : settings.HOST}:${port}`;
     readiness.whyNot = () => (rooms.worker.canServe ? null : 'it holds no lease at the moment');
+    readiness.whatWaits = () => waitOf(rooms.worker.oldestAppendMs);
     return { url, port, ...keys, stop, giveUp: () => rooms.worker.giveUp() };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** A commit takes milliseconds; a Postgres that restarts is back by then. */
+const LONG_WAIT_MS = 5_000;
+
+function waitOf(oldestAppendMs: number): string | null {
+  if (oldestAppendMs < LONG_WAIT_MS) return null;
+  return `the oldest change has waited ${Math.round(oldestAppendMs / 1_000)} s for its commit`;
 }
 
 /** The adapter's own bound, beyond any honest backlog: a document of the largest size may be on its way to a slow reader. */

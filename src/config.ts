@@ -285,7 +285,11 @@ export const SETTINGS = {
     minimum: 0,
     maximum: 100,
   }),
-  NODE_ENV: Type.Optional(text('production: refuse to start with missing or development keys, as REDIS_URL does, too.')),
+  NODE_ENV: Type.Optional(
+    text(
+      'production: refuse to start with missing or development keys, as REDIS_URL does, too; print nothing but lines of the log.',
+    ),
+  ),
 } as const satisfies Record<string, TSchema>;
 
 const Settings = Type.Object(SETTINGS, { additionalProperties: false });

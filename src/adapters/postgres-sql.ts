@@ -5,6 +5,7 @@
  * the second kind the connection is thrown away unless the server itself spoke, so a half-dead one never serves the next caller.
  */
 import pg from 'pg';
+import type { Away } from '../base/away.ts';
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/observe.ts';
 import { type Query, type Sql, SqlError } from '../kernel/persistence/sql.ts';
@@ -15,6 +16,8 @@ export interface PostgresOptions {
   /** Most connections at once; callers beyond wait, at most `connectMsMax`. */
   readonly poolMax: number;
   readonly log: Log;
+  /** Hears whether the database is there. */
+  readonly health?: Pick<Away, 'answered' | 'failed'>;
   /** A statement that waits this long for a row or advisory lock fails, so one stuck row does not hold a connection for long. */
   readonly lockMsMax?: number;
   readonly statementMsMax?: number;
@@ -41,6 +44,7 @@ export function openPostgres({
   url,
   poolMax,
   log,
+  health = { answered: () => undefined, failed: () => undefined },
   lockMsMax = 1_000,
   statementMsMax = 10_000,
   connectMsMax = 5_000,
@@ -68,11 +72,11 @@ export function openPostgres({
       .join(' '),
     types: { getTypeParser },
   });
-  const sql = new PooledSql(pool);
+  const sql = new PooledSql(pool, health);
   // Whoever uses the connection gets the error too, from its statement; without these listeners Node would end the process.
   pool.on('connect', (client) =>
     client.on('error', (error) => {
-      log[pool.ending ? 'debug' : 'warn']({ err: error }, 'database connection lost');
+      log[pool.ending ? 'debug' : 'warn']({ err: translate(error) }, 'database connection lost');
       sql.lost(client);
     }),
   );
@@ -82,12 +86,14 @@ export function openPostgres({
 
 class PooledSql implements PostgresSql {
   readonly #pool: pg.Pool;
+  readonly #health: Pick<Away, 'answered' | 'failed'>;
   /** Free, and not given back to the pool, whose every handing over sets two timers: a journal's commits have one after the other. */
   #kept: pg.PoolClient | null = null;
   readonly #lost = new WeakSet<pg.ClientBase>();
 
-  constructor(pool: pg.Pool) {
+  constructor(pool: pg.Pool, health: Pick<Away, 'answered' | 'failed'>) {
     this.#pool = pool;
+    this.#health = health;
   }
 
   query<Row>(query: Query<Row>): Promise<Row[]> {
@@ -134,9 +140,11 @@ class PooledSql implements PostgresSql {
     try {
       const result = await work(client);
       isUsable = true;
+      this.#health.answered();
       return result;
     } catch (error) {
       isUsable = isUsableAfter(error);
+      if (isAway(error)) this.#health.failed(error);
       throw error;
     } finally {
       this.#giveBack(client, isUsable ? 'usable' : 'doubtful');
@@ -151,7 +159,9 @@ class PooledSql implements PostgresSql {
 
   #connect(): Promise<pg.PoolClient> {
     return this.#pool.connect().catch((error: unknown) => {
-      throw translate(error);
+      const translated = translate(error);
+      if (isAway(translated)) this.#health.failed(translated);
+      throw translated;
     });
   }
 
@@ -238,23 +248,43 @@ async function commit(client: pg.PoolClient): Promise<void> {
 
 /** SQL states in which the server is there but cannot serve now; the same statement may succeed later. Classes or whole states. */
 const TRY_LATER = ['08', '53', '57', '25006', '25P03', '40001', '40P01', '55P03'];
-/** Of these, the ones that leave the connection whole: cancelled or refused statements. */
-const CONNECTION_LIVES = ['53', '57014', '40001', '40P01', '55P03'];
+/** Of these, the ones that concern that statement alone. */
+const ONE_STATEMENT = ['57014', '40001', '40P01', '55P03'];
+/** And the ones that leave the connection whole: cancelled or refused statements. */
+const CONNECTION_LIVES = ['53', ...ONE_STATEMENT];
 
 function translate(error: unknown): unknown {
   if (error instanceof pg.DatabaseError && error.code !== undefined) {
     const { code: sqlState, constraint, message } = error;
-    if (isOneOf(TRY_LATER, sqlState)) return new AppError('DATABASE_UNAVAILABLE', { sqlState, reason: message });
+    if (isOneOf(TRY_LATER, sqlState)) return unavailable({ sqlState, reason: message });
     return new SqlError(message, { sqlState, constraint, cause: error });
   }
   if (error instanceof TypeError || error instanceof RangeError) return error; // a value that cannot be sent: our bug
   // What remains comes from the socket: refused, reset, ended, timed out.
-  return new AppError('DATABASE_UNAVAILABLE', { reason: error instanceof Error ? error.message || error.name : String(error) });
+  return unavailable({ reason: error instanceof Error ? error.message || error.name : String(error) });
 }
 
 function isUsableAfter(error: unknown): boolean {
   if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return true;
   return isOneOf(CONNECTION_LIVES, String(error.facts.sqlState));
+}
+
+/** What pg says of who waited for a connection while others had all of them. */
+const ALL_TAKEN = 'timeout exceeded when trying to connect';
+
+/** What this file made: the work of a transaction may throw the same of another worker. */
+const ours = new WeakSet<AppError>();
+
+function unavailable(facts: { readonly sqlState?: string; readonly reason: string }): AppError {
+  const error = new AppError('DATABASE_UNAVAILABLE', facts);
+  ours.add(error);
+  return error;
+}
+
+/** Not so where one statement took too long, or met another one, or found no connection free. */
+function isAway(error: unknown): boolean {
+  if (!(error instanceof AppError && ours.has(error))) return false;
+  return error.facts.reason !== ALL_TAKEN && !isOneOf(ONE_STATEMENT, String(error.facts.sqlState));
 }
 
 function isOneOf(states: readonly string[], sqlState: string): boolean {

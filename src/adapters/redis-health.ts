@@ -1,21 +1,15 @@
-/** Whether Redis is there, for the log: one line when it goes and one when it is back, however many calls and tries to connect there are. */
+/** Whether Redis is there, for the log and for callers: errors that say why, however many calls and tries to connect there are. */
+import { Away } from '../base/away.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
 
-/** It counts as back when nothing has failed for so long: one node of several that is away, or a slow Redis, fails now and then. */
-const STEADY_MS = 2_000;
-
 export class RedisHealth {
-  readonly #clock: Clock;
-  readonly #log: Log;
-  #isAway = false;
-  #failedAtMs = 0;
+  readonly #away: Away;
   /** Why the last try to connect failed; says more than the errors of the calls that found no connection. */
   #connectionError: Error | null = null;
 
-  constructor({ clock, log }: { clock: Clock; log: Log }) {
-    this.#clock = clock;
-    this.#log = log;
+  constructor(world: { clock: Clock; log: Log }) {
+    this.#away = new Away({ ...world, away: 'Redis is away; it holds hints only, rooms go on without', back: 'Redis is back' });
   }
 
   connectionFailed(error: Error): void {
@@ -29,17 +23,13 @@ export class RedisHealth {
   }
 
   answered(): void {
-    if (!this.#isAway || this.#clock.monotonicMs() - this.#failedAtMs < STEADY_MS) return;
-    this.#isAway = false;
-    this.#log.info({}, 'Redis is back');
+    this.#away.answered();
   }
 
   /** Returns the error for the caller. */
   failed(error: unknown): Error {
     const cause = this.#connectionError ?? error;
-    this.#failedAtMs = this.#clock.monotonicMs();
-    if (!this.#isAway) this.#log.warn({ err: cause }, 'Redis is away; it holds hints only, rooms go on without');
-    this.#isAway = true;
+    this.#away.failed(cause);
     return new Error('the directory is away', { cause });
   }
 }

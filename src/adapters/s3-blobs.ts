@@ -90,7 +90,7 @@ export class S3Blobs implements Blobs {
       ...(range !== undefined && { Range: `bytes=${range.start}-${range.end}` }),
     };
     const found = await this.bucket
-      .ask('get', (client, options) => client.send(new GetObjectCommand(input), options))
+      .ask('get', (client, options) => client.send(new GetObjectCommand(input), options), { withinMs: S3_TIME.readMs })
       .catch(nullWhenAbsent)
       .catch(async (error: unknown) => {
         if (statusOf(error) === 416) throw new AppError('RANGE_NOT_SATISFIABLE', (await this.head(key)) ?? {});

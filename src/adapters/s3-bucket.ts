@@ -20,6 +20,8 @@ export const S3_TIME = {
   connectMs: 2_000,
   /** A connection on which nothing moves is given up. */
   silenceMs: 5_000,
+  /** The answer to a read begins within that, so that who waits for a room is still there (8 s over the bus) when it is read from an older snapshot and the journal instead. */
+  readMs: 7_000,
   /** One request with all its attempts; a drain waits for it. */
   requestMs: 15_000,
   /** Making one object of many parts. */
@@ -29,6 +31,7 @@ export const S3_TIME = {
   /** A part that passes through from a client, at its pace. */
   passThroughMs: 600_000,
 } as const;
+if (!(S3_TIME.silenceMs < S3_TIME.readMs)) throw new Error('S3: a read must outlast a connection that hangs');
 if (!(S3_TIME.silenceMs * 2 < S3_TIME.requestMs)) throw new Error('S3: a request must have time for a second attempt');
 
 const ATTEMPTS_MAX = 3;
@@ -51,6 +54,7 @@ export class S3Bucket {
     this.name = bucket;
     this.#log = log;
     this.#isInHostName = endpoint !== undefined && !forcePathStyle;
+    process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'; // lines of its own on standard error; which Node serves is ours to say
     this.client = new S3Client({
       region,
       forcePathStyle,

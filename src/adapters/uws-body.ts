@@ -173,7 +173,8 @@ export class UwsBody {
       if (this.#overflow.left + chunk.byteLength > OVERFLOW_BYTES_MAX) this.#tap.close();
       else this.#overflow.write(new Uint8Array(chunk));
     } catch (error) {
-      this.#failure = new AppError('BLOBS_UNAVAILABLE', { reason: `the body found no place: ${String(error)}` });
+      this.#failure = error;
+      this.#forget(); // nobody reads it any more, and others may need the place
     }
   }
 

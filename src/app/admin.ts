@@ -14,6 +14,8 @@ export interface AdminDeps {
   readonly log: Log;
   /** Null when this worker may own rooms and does not drain; else why not, as the rest of a sentence. */
   readonly whyNotReady: () => string | null;
+  /** For who looks at one that is ready: what it cannot do at the moment, or null. It stays ready, because most often no other worker can either. */
+  readonly whatWaits: () => string | null;
   /** Begins the end of this process, as SIGTERM does. */
   readonly drain: () => void;
 }
@@ -57,7 +59,7 @@ type Answer = (request: HttpRequest, deps: AdminHandlerDeps) => HttpResponse | P
 
 const ROUTES: Readonly<Record<string, { readonly method: 'GET' | 'POST'; readonly answer: Answer }>> = {
   '/livez': { method: 'GET', answer: () => text(200, 'alive') }, // that this answers is the proof: the loop turns
-  '/readyz': { method: 'GET', answer: (_, { whyNotReady }) => readiness(whyNotReady()) },
+  '/readyz': { method: 'GET', answer: (_, deps) => readiness(deps) },
   '/metrics': { method: 'GET', answer: (_, { page }) => metricsPage(page) },
   '/drain': { method: 'POST', answer: drainOrder },
 };
@@ -73,8 +75,11 @@ export function adminHandler(deps: AdminHandlerDeps): HttpHandler {
   };
 }
 
-function readiness(why: string | null): HttpResponse {
-  return why === null ? text(200, 'ready') : text(503, `not ready: ${why}`);
+function readiness({ whyNotReady, whatWaits }: AdminHandlerDeps): HttpResponse {
+  const why = whyNotReady();
+  if (why !== null) return text(503, `not ready: ${why}`);
+  const waits = whatWaits();
+  return text(200, waits === null ? 'ready' : `ready, but ${waits}`);
 }
 
 async function metricsPage(page: AdminHandlerDeps['page']): Promise<HttpResponse> {

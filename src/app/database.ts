@@ -1,7 +1,8 @@
 /** The database under everything: a private Postgres, or the one of DATABASE_URL; its schema brought up to this build. */
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../adapters/embedded-postgres.ts';
 import { readMigrations } from '../adapters/migration-files.ts';
-import { openPostgres } from '../adapters/postgres-sql.ts';
+import { openPostgres, type PostgresSql } from '../adapters/postgres-sql.ts';
+import { Away } from '../base/away.ts';
 import { systemClock, systemRandom } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/observe.ts';
@@ -46,9 +47,9 @@ export async function openDatabase(
     await embedded?.stop();
     throw error;
   }
-  const db = openPostgres({ url, poolMax: DATABASE_POOL_MAX, log });
-  const authority = openPostgres({ url, poolMax: AUTHORITY_POOL_MAX, log });
-  const lease = openPostgres({ url, poolMax: LEASE_POOL_MAX, log });
+  const health = new Away({ clock: systemClock, log, away: 'database away', back: 'database back' });
+  const open = (poolMax: number): PostgresSql => openPostgres({ url, poolMax, log, health });
+  const [db, authority, lease] = [open(DATABASE_POOL_MAX), open(AUTHORITY_POOL_MAX), open(LEASE_POOL_MAX)];
   const close = async (): Promise<void> => {
     await Promise.all([db.close(), authority.close(), lease.close()]);
     await embedded?.stop();

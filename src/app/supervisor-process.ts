@@ -1,10 +1,10 @@
-/** This process as a supervisor: it chooses what its workers share, starts them, passes signals on, and prints what one worker would have printed. */
+/** This process as a supervisor: it chooses what its workers share, starts them, passes signals on, and says when they serve. */
 import { childWorkers } from '../adapters/child-workers.ts';
 import { portToShare } from '../adapters/listen-probe.ts';
 import { openPostgres } from '../adapters/postgres-sql.ts';
 import { systemClock, systemRandom } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
-import { hasDemo, type Settings } from '../config.ts';
+import type { Settings } from '../config.ts';
 import { fenceAtOnce } from '../kernel/cluster/dead-fence.ts';
 import { keysFor } from './keys.ts';
 import { Supervisor, type SupervisorEnd } from './supervisor.ts';
@@ -35,8 +35,7 @@ export async function supervise(settings: Settings, { log, entry }: { log: Log; 
     startChild: childWorkers({ entry }),
     settings: Array.from({ length: settings.WORKERS }, (_, index) => settingsOf(index, { ...settings, PORT: port })),
     fence: (incarnation) => fenceAtOnce(incarnation, { db, ...tools }),
-    onServing: (url) =>
-      process.stdout.write(welcome({ url, ...keys }, { hasDemo: hasDemo(settings), hasConsole: settings.CONSOLE })),
+    onServing: (url) => welcome({ url, ...keys }, settings, { log }),
   });
   process.on('SIGTERM', () => supervisor.stop());
   process.on('SIGINT', () => supervisor.stop());

@@ -1,4 +1,6 @@
-/** What a newcomer reads when the server is ready: the address, the keys, and three things to paste. */
+/** What is said when the server is ready. A newcomer reads the address, the keys, and three things to paste; a log of lines that machines read has one more. */
+import type { Log } from '../base/observe.ts';
+import { hasDemo, type Settings } from '../config.ts';
 import type { ServerKeys } from './keys.ts';
 
 export interface Welcome extends ServerKeys {
@@ -11,8 +13,15 @@ interface Sights {
   readonly hasConsole: boolean;
 }
 
+/** In production, and where several workers share an output, there is nobody to paste. */
+export function welcome(what: Welcome, settings: Settings, { log }: { log: Log }): void {
+  if (settings.NODE_ENV === 'production' || settings.WORKERS > 1)
+    log.info({ url: what.url, workers: settings.WORKERS }, 'server ready');
+  else process.stdout.write(welcomeText(what, { hasDemo: hasDemo(settings), hasConsole: settings.CONSOLE }));
+}
+
 /** Keys of one's own are not printed: logs are kept longer than secrets should be. */
-export function welcome({ url, secretKey, publicKey, made }: Welcome, sights: Sights): string {
+export function welcomeText({ url, secretKey, publicKey, made }: Welcome, sights: Sights): string {
   const secret = made.secretKey ? secretKey : '$SECRET_KEY';
   const open = made.publicKey ? publicKey : '$PUBLIC_KEY';
   const keys = [made.secretKey && `\n  secret key  ${secretKey}`, made.publicKey && `\n  public key  ${publicKey}`].filter(

@@ -2,8 +2,8 @@
 import { type App, startApp } from '../app.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
-import { hasDemo, type Settings } from '../config.ts';
-import type { SupervisorLink } from '../kernel/cluster/child-worker.ts';
+import type { Settings } from '../config.ts';
+import { type SupervisorLink, stayAlive } from '../kernel/cluster/child-worker.ts';
 import { endWith } from './end-with.ts';
 import { welcome } from './welcome.ts';
 
@@ -18,6 +18,7 @@ const GIVE_UP_MS_MAX = 1_000;
  */
 export async function work(settings: Settings, { log, link }: { log: Log; link: SupervisorLink | null }): Promise<void> {
   const drain = drainOnce(() => starting);
+  if (link !== null) stayAlive(link, systemClock);
   const starting = startApp(settings, {
     log,
     onFatal: (reason) => endWith(reason),
@@ -29,7 +30,7 @@ export async function work(settings: Settings, { log, link }: { log: Log; link: 
   process.on('SIGINT', drain);
   if (link !== null) followSupervisor(link, { log, drain });
   const app = await starting;
-  if (link === null) process.stdout.write(welcome(app, { hasDemo: hasDemo(settings), hasConsole: settings.CONSOLE }));
+  if (link === null) welcome(app, settings, { log });
   else await link.report({ type: 'serving', url: app.url });
 }
 

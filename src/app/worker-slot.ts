@@ -1,11 +1,17 @@
 /**
- * One place for a worker process: it starts one, starts the next when that ends, and has the dead one fenced. It knows nothing of the other
- * places; when to give up is the supervisor's decision.
+ * One place for a worker process: it starts one, starts the next when that ends, ends one that hangs, and has the dead one fenced. It knows nothing
+ * of the other places; when to give up is the supervisor's decision.
  */
 import { type Clock, chanceFrom, type Random } from '../base/clock.ts';
 import type { Incarnation } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
-import type { ChildExit, ChildWorker, StartChild, WorkerReport } from '../kernel/cluster/child-worker.ts';
+import {
+  ALIVE_EVERY_MS,
+  type ChildExit,
+  type ChildWorker,
+  type StartChild,
+  type WorkerReport,
+} from '../kernel/cluster/child-worker.ts';
 
 export interface WorkerSlotDeps {
   readonly index: number;
@@ -24,6 +30,11 @@ export interface WorkerSlotDeps {
 
 /** A worker has 25 s to drain; one that is still there then is stuck. Kubernetes kills all after 30 s. */
 const KILL_AFTER_MS = 28_000;
+/**
+ * So many looks, a second from each other, without a sign of life between them, and it hangs: its lease has been over for six seconds, and the system still hands it
+ * connections. Looks are counted and no time is, so that a supervisor that was itself asleep, with its machine or alone, takes nobody for dead.
+ */
+const SILENT_LOOKS_MAX = 10;
 const RESTART_FIRST_MS = 100;
 const RESTART_MS_MAX = 5_000;
 /** One that lived so long did not die of its start: the next is started as if it were the first. */
@@ -39,6 +50,8 @@ interface Life {
   child: ChildWorker | null;
   exit: ChildExit | null;
   isServing: boolean;
+  /** Looks since it was heard last; null before it was heard: until then it loads its code, and has no connections. */
+  silentLooks: number | null;
 }
 
 export class WorkerSlot {
@@ -72,13 +85,18 @@ export class WorkerSlot {
     const ended = new Promise<ChildExit>((resolve) => {
       end = resolve;
     });
-    const life: Life = { startedMs: clock.monotonicMs(), ended, incarnations: [], child: null, exit: null, isServing: false };
+    const life: Life = {
+      ...{ startedMs: clock.monotonicMs(), ended, incarnations: [] },
+      ...{ child: null, exit: null, isServing: false, silentLooks: null },
+    };
     this.#life = life;
+    const cancelLooks = clock.every(ALIVE_EVERY_MS, () => this.#look(life));
     life.child = startChild({
       index,
       settings,
       onReport: (report) => this.#heard(life, report),
       onExit: (exit) => {
+        cancelLooks();
         this.#ended(life, exit);
         end(exit);
       },
@@ -104,6 +122,15 @@ export class WorkerSlot {
     return code === 0 || (signal === 'SIGTERM' && !life.isServing); // one that had not yet come as far as to hear signals
   }
 
+  #look(life: Life): void {
+    if (life.silentLooks === null) return;
+    life.silentLooks += 1;
+    if (life.silentLooks !== SILENT_LOOKS_MAX) return;
+    const { log, index } = this.#deps;
+    log.error({ worker: index, pid: life.child?.pid, silentMs: SILENT_LOOKS_MAX * ALIVE_EVERY_MS }, 'worker killed: it hangs');
+    life.child?.kill();
+  }
+
   #heard(life: Life, report: WorkerReport): void {
     switch (report.type) {
       case 'registered':
@@ -116,6 +143,9 @@ export class WorkerSlot {
         this.#hasServed = true;
         this.#inVain = 0;
         this.#deps.onServing(report.url);
+        break;
+      case 'alive':
+        life.silentLooks = 0;
         break;
       case 'refused':
         this.#deps.onRefused(report.sentence);

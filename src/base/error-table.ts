@@ -329,6 +329,14 @@ export const ERRORS = {
     message: () => 'The store of files and large snapshots does not answer at the moment; nothing of this request is confirmed.',
     suggestion: 'Send the request again after the seconds in Retry-After.',
   },
+  BODY_FOUND_NO_PLACE: {
+    status: 503,
+    close: 1013,
+    retry: true,
+    message: () =>
+      'The body came faster than it could be taken in, and there is no place left on disk to keep it; nothing of this request was done.',
+    suggestion: 'Send the request again after the seconds in Retry-After, and less at once.',
+  },
   ROOM_UNREADABLE: {
     status: 503,
     close: 1013,
@@ -348,6 +356,13 @@ export const ERRORS = {
     close: 1012,
     retry: true,
     message: () => 'The worker that serves this room cannot be reached; nothing was done.',
+    suggestion: 'Send the request again after the seconds in Retry-After.',
+  },
+  NO_ANSWER: {
+    status: 503,
+    close: 1012,
+    retry: true,
+    message: () => 'The worker that serves this room did not answer in time; nothing was to be changed.',
     suggestion: 'Send the request again after the seconds in Retry-After.',
   },
   OUTCOME_UNKNOWN: {

@@ -56,6 +56,7 @@ export const COUNTERS = {
       'SLOW_CONSUMER',
       'DATABASE_UNAVAILABLE',
       'BLOBS_UNAVAILABLE',
+      'BODY_FOUND_NO_PLACE',
       'INTERNAL_SERVER_ERROR',
     ],
     help: 'REST requests and WebSockets that were refused, by code of the error.',

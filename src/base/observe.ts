@@ -1,5 +1,7 @@
 /** The log: pino, fixed phrases and fields with units; secrets are removed here, so no caller has to remember to. */
 import { type Logger, pino } from 'pino';
+import { type Clock, systemClock } from './clock.ts';
+import { AppError, type ErrorCode } from './errors.ts';
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'child'>;
 
@@ -20,16 +22,44 @@ export interface LogDestination {
   write(line: string): void;
 }
 
-export function makeLog(level: LogLevel, destination: LogDestination): Log {
+/** What many calls meet at once, each of which would say so; and again with the next. Their stacks say where somebody waited, which is everywhere. */
+const FLOODS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['DATABASE_UNAVAILABLE', 'BODY_FOUND_NO_PLACE']);
+const FLOOD_EVERY_MS = 10_000;
+
+/** Of these errors, each phrase at most once in ten seconds, with how many were left out since: phrases are fixed, so that they are few. */
+export function makeLog(level: LogLevel, destination: LogDestination, clock: Pick<Clock, 'monotonicMs'> = systemClock): Log {
+  const floods = new Map<string, { saidMs: number; leftOut: number }>();
   return pino(
     {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: SECRET_PATHS, censor: '[removed]' },
+      hooks: {
+        logMethod(line, write) {
+          const [fields, phrase] = line;
+          const error = floodIn(fields);
+          if (error === null) return write.apply(this, line);
+          const nowMs = clock.monotonicMs();
+          const last = floods.get(`${error.code} ${phrase}`);
+          if (last !== undefined && nowMs - last.saidMs < FLOOD_EVERY_MS) {
+            last.leftOut += 1;
+            return;
+          }
+          floods.set(`${error.code} ${phrase}`, { saidMs: nowMs, leftOut: 0 });
+          const leftOut = (last?.leftOut ?? 0) > 0 ? { leftOut: last!.leftOut } : {};
+          write.apply(this, [{ ...(fields as object), err: { code: error.code, ...error.facts }, ...leftOut }, phrase]);
+        },
+      },
     },
     destination,
   );
+}
+
+function floodIn(fields: unknown): AppError | null {
+  if (typeof fields !== 'object' || fields === null || !('err' in fields)) return null;
+  const { err } = fields;
+  return err instanceof AppError && FLOODS.has(err.code) ? err : null;
 }
 
 /** For tests and tools that have nothing to say. */

@@ -77,6 +77,12 @@ export function unheard(command: Command, error: AppError): AppError {
   return isKnown ? error : new AppError('OUTCOME_UNKNOWN');
 }
 
+/** Whether all it does is tell: nobody need wonder what became of it when no answer came. */
+export function isRead(command: Command): boolean {
+  const { changes, passes, isRepeatable: repeats } = KINDS[command.type];
+  return repeats && !changes && !passes && requestOf(command) === null;
+}
+
 /** Those that do not change what is journaled go on while the journal is behind, and cannot leave it behind the room. */
 export function isChange(command: Command): boolean {
   return KINDS[command.type].changes || requestOf(command) !== null;

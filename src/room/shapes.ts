@@ -301,7 +301,7 @@ export interface RoomDoor {
   /**
    * Hands `command` to the owner of the room and resolves with its reply once that may be told (durable where it must be).
    * @throws AppError ROOM_NOT_FOUND, the refusals of the command, or a retryable one (ROOM_MOVED, ROOM_OVERLOADED, DATABASE_UNAVAILABLE).
-   * OUTCOME_UNKNOWN when it may have had its effect: sent again with the same `request` it has it once.
+   * OUTCOME_UNKNOWN when it may have had its effect: sent again with the same `request` it has it once. NO_ANSWER to what has none.
    */
   ask(roomId: RoomId, command: Command): Promise<unknown>;
   /** The same, but null when the room sleeps: what is asked of those present is answered by an empty room without waking it. */

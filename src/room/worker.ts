@@ -25,8 +25,9 @@ import { measuredBus, measuredDirectory, measuredOwnership, measuredSnapshots } 
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
 import { Beat } from './beat.ts';
-import { isParting, isRepeatable } from './command-kinds.ts';
+import { isParting, isRead, isRepeatable } from './command-kinds.ts';
 import { DocumentsAhead } from './documents-ahead.ts';
+import { openDoor } from './door.ts';
 import { Gateway } from './gateway.ts';
 import { Intake } from './intake.ts';
 import { type LoadRoomDeps, loadRoom } from './load-room.ts';
@@ -139,7 +140,7 @@ export class Worker {
       directory,
       workers: this.#workers,
       clock,
-      isRepeatable,
+      ...{ isRepeatable, isRead },
       findOwner: (key) => rooms.findOwner(asRoomId(key)),
       onForwarded: (_, command, from) => this.#forwarded(command, from),
       onUndelivered: (command) => this.#unheard(command, this.#remote),
@@ -207,13 +208,10 @@ export class Worker {
 
   /** How features speak to rooms. */
   get door(): RoomDoor {
-    return {
-      isFull: (roomId) => this.#host.isFull(roomId),
-      ask: (roomId, command) => this.#router.ask(roomId, command),
-      askIfAwake: (roomId, command) => this.#router.askIfAwake(roomId, command),
-      tellIfAwake: (roomId, command) => this.#router.tellIfAwake(roomId, command),
-      close: (roomId, ending) => this.#close(roomId, ending),
-    };
+    const isFull = (roomId: RoomId): boolean => this.#host.isFull(roomId);
+    const close = (roomId: RoomId, ending: Ending): Promise<void> => this.#close(roomId, ending);
+    const oldestAppendMs = (): number => this.oldestAppendMs;
+    return openDoor({ clock: this.#deps.world.clock, router: this.#router, oldestAppendMs, isFull, close });
   }
 
   /** Another one whenever it may have missed what others announced; null while it may be missing something. */
@@ -224,6 +222,11 @@ export class Worker {
   /** Whether this worker may own rooms at the moment. */
   get canServe(): boolean {
     return this.#ownership.isStanding && !this.#isDraining;
+  }
+
+  /** How long the oldest change of its rooms waits for its commit. */
+  get oldestAppendMs(): number {
+    return this.#journal.oldestMs;
   }
 
   /** Declares all other workers dead; only where something else proves it, as the lock on DATA_DIR does. */
@@ -318,7 +321,7 @@ export class Worker {
     metrics.gauge('atrium_held_rooms', () => this.#host.held);
     metrics.gauge('atrium_connections', () => this.gateway.size);
     metrics.gauge('atrium_journal_waiting_bytes', () => this.#loadDeps.waiting.bytes);
-    metrics.gauge('atrium_journal_oldest_seconds', () => this.#journal.oldestMs / 1_000);
+    metrics.gauge('atrium_journal_oldest_seconds', () => this.oldestAppendMs / 1_000);
     metrics.gauge('atrium_lease_remaining_seconds', () => this.#ownership.remainingMs / 1_000);
     metrics.gauge('atrium_ready', () => (this.canServe ? 1 : 0));
   }

@@ -5,6 +5,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/adapters
 import { readMigrations } from '../../src/adapters/migration-files.ts';
 import { openPostgres, type PostgresOptions, type PostgresSql } from '../../src/adapters/postgres-sql.ts';
 import { systemClock, systemRandom } from '../../src/base/clock.ts';
+import { AppError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { migrate } from '../../src/kernel/persistence/migrate.ts';
 import { type Sql, SqlError, sql } from '../../src/kernel/persistence/sql.ts';
@@ -132,6 +133,23 @@ test('[PG5] a value that cannot be sent is our mistake, not the database’s', a
   const db = open({ poolMax: 1 });
   await expect(db.query(sql`select ${circular}::jsonb`)).rejects.toThrow(TypeError);
   expect(await pidOf(db)).toBeGreaterThan(0);
+});
+
+test('[LG6] a database that goes and comes back is said to be away, and to answer, whatever is asked meanwhile; a statement that is cancelled, or waits for a connection, is not', async () => {
+  const heard: string[] = [];
+  const health = { answered: () => void heard.push('answered'), failed: () => void heard.push('failed') };
+  const db = open({ health, poolMax: 1, connectMsMax: 50, statementMsMax: 50 });
+  await expect(db.query(sql`select pg_sleep(1)`)).rejects.toMatchObject(unavailable);
+  await db.transaction(async () => expect(db.query(backend)).rejects.toMatchObject(unavailable));
+  const elsewhere = new AppError('DATABASE_UNAVAILABLE', { reason: 'another worker holds no lease' });
+  await expect(db.transaction(() => Promise.reject(elsewhere))).rejects.toBe(elsewhere);
+  expect(heard.splice(0)).toEqual(['answered']);
+  await postgres.stop();
+  await expect(db.query(backend)).rejects.toMatchObject(unavailable);
+  await expect(db.query(backend)).rejects.toMatchObject(unavailable);
+  postgres = await startPostgres();
+  expect(await pidOf(open({ health }))).toBeGreaterThan(0);
+  expect(heard).toEqual(['failed', 'failed', 'answered']);
 });
 
 test('[JO9] an append waits for a database that restarts, and idle connections that die with it end nothing', async () => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { OverflowFile } from '../../src/adapters/overflow-file.ts';
 import { UwsBody } from '../../src/adapters/uws-body.ts';
 import { bytesOf, MIB } from '../support/blob-bodies.ts';
 
@@ -188,6 +189,30 @@ describe('the body of a uWS request', () => {
     body.fail(new Error('gone'));
     await expect(whole).rejects.toThrow('gone');
     await expect(body.readWhole(100)).rejects.toThrow('gone');
+  });
+
+  test('[TR51] that finds no place on disk says so, with folder and reason, and lets go of what it has', async () => {
+    vi.stubEnv('TMPDIR', '/nowhere');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { body, push } = aBody();
+    push(0, 3 * MIB);
+    const facts = { folder: '/nowhere', reason: 'ENOENT' };
+    await expect(body.read().next()).rejects.toMatchObject({ code: 'BODY_FOUND_NO_PLACE', status: 503, retry: true, facts });
+    push(3 * MIB, 4 * MIB, { isLast: true });
+    await expect(body.readWhole(4 * MIB)).rejects.toMatchObject({ code: 'BODY_FOUND_NO_PLACE' });
+    body.discard();
+  });
+
+  test('[TR51] all bodies together have so much place and no more, which is free again once one has ended', () => {
+    const [first, second] = [new OverflowFile({ allBytesMax: 100 }), new OverflowFile({ allBytesMax: 100 })];
+    first.write(new Uint8Array(60));
+    second.write(new Uint8Array(40));
+    expect(() => second.write(new Uint8Array(1))).toThrow(expect.objectContaining({ code: 'BODY_FOUND_NO_PLACE' }));
+    first.close();
+    first.close();
+    second.write(new Uint8Array(60));
+    expect(() => second.write(new Uint8Array(1))).toThrow('no place left');
+    second.close();
   });
 
   test('[TR8] of a client that is too far ahead is cut off', () => {

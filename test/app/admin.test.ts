@@ -11,9 +11,14 @@ interface Order {
 }
 
 async function anAdmin() {
-  const state = { why: null as string | null };
+  const state = { why: null as string | null, waits: null as string | null };
   const drain = vi.fn();
-  const admin = await openAdmin(readSettings({ ADMIN_PORT: '0' }), { log: silentLog, whyNotReady: () => state.why, drain });
+  const admin = await openAdmin(readSettings({ ADMIN_PORT: '0' }), {
+    log: silentLog,
+    whyNotReady: () => state.why,
+    whatWaits: () => state.waits,
+    drain,
+  });
   onTestFinished(() => admin.close());
   const ask = async (path: string, order: Order = {}) => {
     const response = await fetch(`http://127.0.0.1:${admin.port}${path}`, order);
@@ -30,6 +35,17 @@ test('[AD1] /livez is 200 whether ready or not; /readyz is 200 when ready and el
   expect((await ask('/livez')).status).toBe(200);
   state.why = null;
   expect((await ask('/readyz')).status).toBe(200);
+});
+
+test('[AD8] a worker whose appends wait is ready all the same, and says so', async () => {
+  const { state, ask } = await anAdmin();
+  state.waits = 'the oldest change has waited 37 s for its commit';
+  expect(await ask('/readyz')).toMatchObject({
+    status: 200,
+    text: 'ready, but the oldest change has waited 37 s for its commit\n',
+  });
+  state.why = 'it is draining';
+  expect(await ask('/readyz')).toMatchObject({ status: 503, text: 'not ready: it is draining\n' });
 });
 
 test('[AD2] /metrics shows counters by label, histograms and gauges of this moment, and what the process says of itself', async () => {
@@ -83,7 +99,7 @@ test('[AD5] a port that is taken refuses to start and names the setting; without
   await once(other, 'listening');
   onTestFinished(() => void other.close());
   const { port } = other.address() as { port: number };
-  const deps = { log: silentLog, whyNotReady: () => null, drain: () => undefined };
+  const deps = { log: silentLog, whyNotReady: () => null, whatWaits: () => null, drain: () => undefined };
   await expect(openAdmin(readSettings({ ADMIN_PORT: String(port) }), deps)).rejects.toMatchObject({
     name: 'StartRefused',
     message: expect.stringMatching(new RegExp(`port ${port} is taken.* set ADMIN_PORT `)),

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { keysFor } from '../../src/app/keys.ts';
-import { welcome } from '../../src/app/welcome.ts';
+import { welcomeText } from '../../src/app/welcome.ts';
 import { readSettings } from '../../src/config.ts';
 import { aDataDir } from '../support/postgres.ts';
 
@@ -44,7 +44,7 @@ test.each([
   ['keys like those of development', { SECRET_KEY: 'sk_dev_0123456789abcdef', PUBLIC_KEY: 'pk_dev_0123456789' }],
 ])('[CG7] at the start only keys that were made are printed: %s given', async (_, settings: Partial<typeof OWN>) => {
   const served = await keys(settings);
-  const text = welcome({ url: 'http://localhost:8080', ...served }, { hasDemo: true, hasConsole: true });
+  const text = welcomeText({ url: 'http://localhost:8080', ...served }, { hasDemo: true, hasConsole: true });
   expect(text.includes(served.secretKey)).toBe(settings.SECRET_KEY === undefined);
   expect(text.includes(served.publicKey)).toBe(settings.PUBLIC_KEY === undefined);
   expect(text.includes('$SECRET_KEY')).toBe(settings.SECRET_KEY !== undefined);

@@ -102,7 +102,7 @@ test('[SV9] kill -9 of a worker: its lease, still valid, is fenced within 500 ms
   expect(await supervised.stop('SIGTERM')).toEqual({ code: 0, signal: null });
 });
 
-test('[SV10] a worker that is frozen is not dead: it is neither fenced nor replaced, and goes on with its lease', async () => {
+test('[SV10] a worker that is frozen for less than ten seconds is not dead: it is neither fenced nor replaced, and goes on with its lease', async () => {
   const supervised = start();
   const [frozen] = await Promise.all([served(supervised, 0), served(supervised, 1)]);
   supervised.signalWorker(frozen.pid, 'SIGSTOP');
@@ -116,6 +116,17 @@ test('[SV10] a worker that is frozen is not dead: it is neither fenced nor repla
   expect(await lease(frozen.incarnation)).toMatchObject({ isFenced: false });
   supervised.signalWorker(frozen.pid, 'SIGCONT');
   expect(supervised.pids()).toHaveLength(2);
+  expect(await supervised.stop('SIGTERM')).toEqual({ code: 0, signal: null });
+});
+
+test('[SV18] a worker that stays frozen is killed by the supervisor, fenced, and another takes its place', async () => {
+  const supervised = start();
+  const [frozen, other] = await Promise.all([served(supervised, 0), served(supervised, 1)]);
+  supervised.signalWorker(frozen.pid, 'SIGSTOP');
+  await supervised.line('it is killed', ({ msg, pid }) => msg === 'worker killed: it hangs' && pid === frozen.pid);
+  const successor = await served(supervised, 0, 2);
+  await until('the lease is fenced', async () => (await lease(frozen.incarnation)).isFenced);
+  expect(supervised.running.toSorted()).toEqual([other.pid, successor.pid].toSorted());
   expect(await supervised.stop('SIGTERM')).toEqual({ code: 0, signal: null });
 });
 
@@ -165,7 +176,7 @@ test('[SV13] SIGHUP replaces all workers, and never is there nobody to answer on
   expect(await supervised.stop('SIGTERM')).toEqual({ code: 0, signal: null });
 });
 
-test('[SV14] the public port is chosen once for all, the others are counted up from the first; the welcome is printed once', async () => {
+test('[SV14] the public port is chosen once for all, the others are counted up from the first; that it serves is said once, in a line of the log', async () => {
   const bus = await quietPorts(4);
   const admin = bus + 2;
   const supervised = start({ BUS_PORT: String(bus), ADMIN_PORT: String(admin), WORKERS: '2' });
@@ -178,8 +189,8 @@ test('[SV14] the public port is chosen once for all, the others are counted up f
     expect.objectContaining({ worker: 0, port, busPort: bus, adminPort: admin }),
     expect.objectContaining({ worker: 1, port, busPort: bus + 1, adminPort: admin + 1 }),
   ]);
-  expect(supervised.stdout.match(/Atrium is ready at/g)).toHaveLength(1);
-  expect(supervised.stdout).toContain(`Atrium is ready at http://127.0.0.1:${port}`);
+  const ready = supervised.lines.filter(({ msg }) => msg === 'server ready');
+  expect(ready).toEqual([expect.objectContaining({ url: `http://127.0.0.1:${port}`, workers: 2 })]);
   expect(await supervised.stop('SIGINT')).toEqual({ code: 0, signal: null });
 });
 

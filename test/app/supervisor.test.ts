@@ -15,6 +15,7 @@ const CRASHED: ChildExit = { code: 1, signal: null };
 interface FakeChild extends ChildOptions {
   readonly asked: ('stop' | 'kill')[];
   serves(): void;
+  isAlive(): void;
   takesLease(name: string): Incarnation;
 }
 
@@ -42,6 +43,7 @@ function aSupervisor({ workers = 2 }: { workers?: number } = {}) {
         ...options,
         asked,
         serves: () => options.onReport({ type: 'serving', url: `http://worker-${options.index}` }),
+        isAlive: () => options.onReport({ type: 'alive' }),
         takesLease(name) {
           const incarnation = asIncarnation(name);
           options.onReport({ type: 'registered', incarnation });
@@ -129,6 +131,56 @@ describe('a worker that died', () => {
     const name = children[0]!.takesLease('a');
     children[0]!.onExit(CRASHED);
     expect(fenced).toEqual([name]);
+  });
+});
+
+describe('a worker that hangs', () => {
+  test('[SV18] is killed after ten seconds of silence, not before, then fenced and started again; the others are not', () => {
+    const { clock, children, serveAll, fenced } = aSupervisor();
+    serveAll();
+    const name = children[0]!.takesLease('a');
+    for (const child of children) child.isAlive();
+    clock.advance(5_500);
+    for (const child of children) child.isAlive();
+    for (let second = 6; second <= 14; second += 1) {
+      clock.advance(1_000);
+      children[1]!.isAlive();
+    }
+    expect(children.map(({ asked }) => asked)).toEqual([[], []]);
+    clock.advance(500);
+    expect(children.map(({ asked }) => asked)).toEqual([['kill'], []]);
+    expect(fenced).toEqual([]); // it is dead when its exit says so
+    children[1]!.isAlive();
+    clock.advance(5_000);
+    expect(children[0]!.asked).toEqual(['kill']);
+    children[0]!.onExit(KILLED);
+    expect(fenced).toEqual([name]);
+    clock.advance(100);
+    expect(children).toHaveLength(3);
+    clock.advance(4_800);
+    expect(children.map(({ asked }) => asked)).toEqual([['kill'], [], []]);
+  });
+
+  test('[SV18] one that is still loading its code, and one that drains and is heard, are left alone', () => {
+    const { supervisor, clock, children } = aSupervisor({ workers: 2 });
+    children[1]!.isAlive();
+    supervisor.stop();
+    for (let second = 0; second < 27; second += 1) {
+      clock.advance(1_000);
+      children[1]!.isAlive();
+    }
+    expect(children.map(({ asked }) => asked)).toEqual([['stop'], ['stop']]);
+  });
+
+  test('[SV18] a supervisor that slept with its machine takes nobody for dead', () => {
+    const { clock, children } = aSupervisor({ workers: 1 });
+    children[0]!.isAlive();
+    clock.sleep(3_600_000);
+    clock.advance(8_999);
+    expect(children[0]!.asked).toEqual([]);
+    children[0]!.isAlive();
+    clock.advance(8_999);
+    expect(children[0]!.asked).toEqual([]);
   });
 });
 

@@ -13,7 +13,7 @@ const BUGS = /^(uncaught error|room broken|decision failed|handler failed|connec
 /** What Node or a library prints when a process ends by an error that nobody caught. */
 const CRASH = /^(\s+at |\w*Error: |node:internal|Node\.js v)/;
 /** Errors that say that something was away: those a fault excuses. */
-const EXCUSED = /DATABASE_UNAVAILABLE|BLOBS_UNAVAILABLE|WORKER_UNREACHABLE|SERVER_STOPPING|ROOM_MOVED|OUTCOME_UNKNOWN/;
+const EXCUSED = /DATABASE_UNAVAILABLE|BLOBS_UNAVAILABLE|WORKER_UNREACHABLE|SERVER_STOPPING|ROOM_MOVED|OUTCOME_UNKNOWN|NO_ANSWER/;
 const COMPLAINT_CHARACTERS_MAX = 1_500;
 
 export function watchLogs(history: History): NodeLogs {

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import type { PostgresSql } from '../../src/adapters/postgres-sql.ts';
 import { systemClock } from '../../src/base/clock.ts';
+import { AppError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { sql } from '../../src/kernel/persistence/sql.ts';
 import { insertEventsInCase, SqlOutbox } from '../../src/kernel/persistence/sql-outbox.ts';
@@ -83,6 +84,30 @@ test('[OB11] an event that its writer acts on by itself comes due for others lat
   await db.query(sql`update outbox set due_at = due_at - interval '60 seconds'`);
   await relay();
   expect(seen).toEqual([{ n: 1 }, { n: 3 }]);
+});
+
+test('[OB12] that an event met a room on its way to another worker is a warning; what may not pass by itself is an error', async () => {
+  opened ??= postgres.open();
+  const db = await opened;
+  const log = { ...silentLog, warn: vi.fn(), error: vi.fn() };
+  const errors: Error[] = [new AppError('WORKER_UNREACHABLE'), new AppError('UNPROCESSABLE_ENTITY'), new TypeError('planted')];
+  const worker = new SqlOutbox({ db, clock: systemClock, log });
+  worker.consume('fails', async () => {
+    throw errors.shift()!;
+  });
+  await db.query(sql`insert into outbox (type, payload) values ('fails', '{}')`);
+  while (errors.length > 0) {
+    await db.query(sql`update outbox set due_at = now()`);
+    worker.nudge();
+    await worker.idle();
+  }
+  await worker.close();
+  await db.query(sql`delete from outbox`);
+  expect([log.warn, log.error].map(({ mock }) => mock.calls.map(([, phrase]) => phrase))).toEqual([
+    ['outbox relay failed'],
+    ['outbox relay failed', 'outbox relay failed'],
+  ]);
+  expect(log.warn.mock.calls[0]![0]).toMatchObject({ err: { code: 'WORKER_UNREACHABLE' } });
 });
 
 test('[OB5] an event that keeps failing waits twice as long each time, five minutes at most', async () => {

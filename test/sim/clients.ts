@@ -26,6 +26,7 @@ const NOTHING_HAPPENED = new Set([
   'WORKER_OVERLOADED',
   'DATABASE_UNAVAILABLE',
   'SERVER_STOPPING',
+  'NO_ANSWER',
 ]);
 
 export const READ: Command = { type: 'storage.read', format: 'json', typeKey: 'liveblocksType' };

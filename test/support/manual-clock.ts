@@ -5,6 +5,8 @@ export interface ManualClock extends Clock {
   advance(ms: number): void;
   /** Sets the wall clock alone, by so much, as who keeps it right does: no timer is nearer, or further. */
   stepWall(ms: number): void;
+  /** So much passes as for a process that is stopped meanwhile: what came due is run once when it goes on, however often it would have. */
+  sleep(ms: number): void;
   /** Runs what was put off by `soon`. */
   turn(): void;
 }
@@ -45,6 +47,14 @@ export function manualClock(startMs = 1_000_000): ManualClock {
     },
     stepWall(ms) {
       steppedMs += ms;
+    },
+    sleep(ms) {
+      nowMs += ms;
+      for (const timer of [...timers].filter(({ dueMs }) => dueMs <= nowMs)) {
+        if (timer.everyMs === null) timers.delete(timer);
+        else timer.dueMs = nowMs + timer.everyMs;
+        timer.task();
+      }
     },
     advance(ms) {
       const untilMs = nowMs + ms;

@@ -8,11 +8,12 @@ import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { asWorkerAddress } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { readSettings } from '../../src/config.ts';
-import type { SupervisorLink } from '../../src/kernel/cluster/child-worker.ts';
+import { type SupervisorLink, stayAlive } from '../../src/kernel/cluster/child-worker.ts';
 import { Membership } from '../../src/kernel/cluster/membership.ts';
 import { deafHandler } from './server-peer.ts';
 
 export async function work(link: SupervisorLink): Promise<void> {
+  stayAlive(link, systemClock);
   const settings = readSettings(process.env);
   const print = (line: object): boolean =>
     process.stdout.write(`${JSON.stringify({ worker: link.index, pid: process.pid, ...line })}\n`);

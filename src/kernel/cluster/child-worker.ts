@@ -2,13 +2,25 @@
  * The port between a supervisor and the worker processes it starts: what they tell it, and what it can do to them. It knows neither what a
  * worker serves nor how processes are made.
  */
+import type { Clock } from '../../base/clock.ts';
 import type { Incarnation } from '../../base/ids.ts';
 
-/** `refused`: it will not start, for a reason that an operator can act on. */
+/** `refused`: it will not start, for a reason that an operator can act on. `alive`: its event loop turns. */
 export type WorkerReport =
   | { readonly type: 'registered'; readonly incarnation: Incarnation }
   | { readonly type: 'serving'; readonly url: string }
-  | { readonly type: 'refused'; readonly sentence: string };
+  | { readonly type: 'refused'; readonly sentence: string }
+  | { readonly type: 'alive' };
+
+/** How often a worker says that it is alive. */
+export const ALIVE_EVERY_MS = 1_000;
+
+/** Says so from now on until this process ends, or hangs. */
+export function stayAlive(link: Pick<SupervisorLink, 'report'>, clock: Pick<Clock, 'every'>): void {
+  const say = (): void => void link.report({ type: 'alive' });
+  say();
+  clock.every(ALIVE_EVERY_MS, say);
+}
 
 export interface ChildExit {
   readonly code: number | null;

@@ -98,6 +98,7 @@ export class Membership implements Ownership {
     const lease = await SqlOwnership.register({ ...this.#deps, onLapsed: () => this.#lapsed(taken.lease) });
     taken.lease = lease;
     if (this.#isOver) return this.#giveUp(lease); // left meanwhile
+    const level = this.#former === null ? 'debug' : 'info'; // the end of what 'lease lapsed' began
     if (this.#former !== null) await this.#follow(lease, this.#former);
     this.#former = lease.incarnation;
     if (this.#isOver) return this.#giveUp(lease);
@@ -105,7 +106,7 @@ export class Membership implements Ownership {
     this.#current = lease;
     if (this.#isDraining) void this.drain();
     this.#deps.onRegistered?.(lease.incarnation);
-    this.#deps.log.debug({ incarnation: this.#current.incarnation }, 'lease taken');
+    this.#deps.log[level]({ incarnation: this.#current.incarnation }, 'lease taken');
   }
 
   /**

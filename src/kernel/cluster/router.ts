@@ -26,6 +26,8 @@ export interface RouterDeps<Command> {
   readonly findOwner: (key: string) => Promise<WorkerAddress | null>;
   /** Whether the command may be decided twice: it changes nothing, or is recognised when it comes again. */
   readonly isRepeatable: (command: Command) => boolean;
+  /** Whether it has no effect that could be in doubt. */
+  readonly isRead: (command: Command) => boolean;
   /** Hears of each command from another worker before it is decided. */
   readonly onForwarded: (key: string, command: Command, from: WorkerAddress) => void;
   /** A command that was told could not be handed over: there is no such actor here. */
@@ -64,7 +66,7 @@ export class Router<Command> {
 
   /**
    * Hands `command` to the owner of `key`, wherever it is; an actor that nobody owns is claimed by the worker that should have it.
-   * @throws AppError the refusal of the command; OUTCOME_UNKNOWN when it may have had its effect; ROOM_MOVED, WORKER_UNREACHABLE,
+   * @throws AppError the refusal of the command; OUTCOME_UNKNOWN when it may have had its effect, or is a read that nothing was heard of; ROOM_MOVED, WORKER_UNREACHABLE,
    * ROOM_OVERLOADED, WORKER_OVERLOADED, DATABASE_UNAVAILABLE, SERVER_STOPPING when it had none: safe to retry.
    */
   async ask(key: string, command: Command): Promise<unknown> {
@@ -77,7 +79,7 @@ export class Router<Command> {
       try {
         return at === null ? await host.ask(key, command) : await this.#forward(at, { key, command, endMs });
       } catch (error) {
-        mayBeDone ||= isUnknown(error);
+        mayBeDone ||= isUnknown(error) && !this.#deps.isRead(command);
         if (!this.#mayTryAgain(error, { key, command, at }) || clock.monotonicMs() + waitMs > endMs)
           throw mayBeDone ? asUnknown(error) : error;
       }

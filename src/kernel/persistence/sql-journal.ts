@@ -239,8 +239,7 @@ export class SqlJournal implements Journal {
 
   async #failed(batch: readonly Waiting[], error: unknown): Promise<readonly Waiting[]> {
     if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
-      const { reason, sqlState } = error.facts;
-      this.#deps.log.warn({ reason, sqlState, entries: batch.length }, 'append waits for the database');
+      this.#deps.log.warn({ err: error, entries: batch.length }, 'append waits for the database');
       this.#avoidsLocks ||= isLockTimeout(error);
       return batch;
     }

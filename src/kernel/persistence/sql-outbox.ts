@@ -6,6 +6,7 @@
  * at fault waits longer and longer but is never dropped, and others pass it.
  */
 import { type Clock, pause } from '../../base/clock.ts';
+import { AppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Outbox, OutboxConsumer, OutboxEvent } from './outbox.ts';
@@ -116,7 +117,7 @@ export class SqlOutbox implements Outbox {
       return await this.#relayTogether(ids, consumer);
     } catch (error) {
       if (ids.length === 1) {
-        this.#deps.log.error({ err: error, eventId: ids[0] }, 'outbox relay failed');
+        this.#deps.log[willPass(error) ? 'warn' : 'error']({ err: error, eventId: ids[0] }, 'outbox relay failed');
         return (await this.#postpone(ids[0]!)) ? 1 : null;
       }
     }
@@ -149,6 +150,11 @@ export class SqlOutbox implements Outbox {
       },
     );
   }
+}
+
+/** A room that moves, a database that is away. What does not pass makes the outbox old, which is measured. */
+function willPass(error: unknown): boolean {
+  return error instanceof AppError && error.status === 503;
 }
 
 /** Part of a statement that writes an event for each row of `source`, which has its type and its payload. Whoever runs it nudges. */

@@ -7,7 +7,7 @@
 
 import Type from 'typebox';
 import type { Clock, Random } from '../../base/clock.ts';
-import { AppError, errorBody } from '../../base/errors.ts';
+import { AppError, type ErrorCode, errorBody } from '../../base/errors.ts';
 import type { Log } from '../../base/observe.ts';
 import { OnePerTurn } from '../../base/one-per-turn.ts';
 import type { Pieces } from '../../base/pieces.ts';
@@ -193,6 +193,12 @@ export const RETRY_AFTER_SECONDS = '1';
 /** Statuses of those refusals after which the same request may be answered otherwise soon. */
 const STATUSES_TO_RETRY: readonly number[] = [409, 429, 503];
 
+/** Refusals whose reason is in our world, and not for the caller. The log says each once in ten seconds (`base/observe.ts`). */
+const LOGGED: Readonly<Partial<Record<ErrorCode, string>>> = {
+  DATABASE_UNAVAILABLE: 'request found no database',
+  BODY_FOUND_NO_PLACE: 'request body found no place on disk',
+};
+
 function refusal(
   error: unknown,
   { request, requestId, effect }: Exchange,
@@ -201,6 +207,8 @@ function refusal(
   const { method, path } = request;
   if (error instanceof AppError && error.code !== 'INTERNAL_SERVER_ERROR') {
     onRefused?.(error.code);
+    const phrase = LOGGED[error.code];
+    if (phrase !== undefined) log.warn({ errorId: requestId, method, path, err: error }, phrase);
     return errorResponse(error, effect);
   }
   const { aborted, reason } = request.aborted;

@@ -12,6 +12,7 @@ import { Workers } from '../../../src/kernel/cluster/workers.ts';
 interface Say {
   readonly text: string;
   readonly isOnce?: boolean;
+  readonly isRead?: boolean;
 }
 
 /** Who owns what, as the database knows it. */
@@ -72,6 +73,7 @@ function aCluster(...names: string[]) {
       clock: systemClock,
       findOwner: async (key) => owners.get(key) ?? null,
       isRepeatable: ({ isOnce }) => isOnce !== true,
+      isRead: ({ isRead }) => isRead === true,
       onForwarded: () => undefined,
       onUndelivered: ({ text }, from) => void undelivered.push(`${text} from ${from}`),
     });
@@ -163,6 +165,18 @@ describe('owners that go', () => {
     await expect(once).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
     expect(await often).toBe('a:1: often');
     expect(a.heard).not.toContain('once');
+  });
+
+  test('[RO14] of a read that was not heard of, and then could not be made again, only the latter is told', async () => {
+    const { a, b, network, owners, ofB } = await aPair();
+    b.state.answers = () => new Promise<string>(() => undefined);
+    const [read, write] = [a.router.ask(ofB, { text: 'read', isRead: true }), a.router.ask(ofB, { text: 'write' })];
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    a.state.answers = () => Promise.reject(new AppError('DATABASE_UNAVAILABLE', { reason: 'away' }));
+    owners.delete(ofB);
+    network.leave(b.bus);
+    await expect(read).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE', facts: { reason: 'away' } });
+    await expect(write).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
   });
 
   test('[RO7] a worker that drains takes nothing new, and what it had goes to the others', async () => {

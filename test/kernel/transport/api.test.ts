@@ -121,7 +121,7 @@ const routes = [
       reply: empty(200),
       handle({ params }) {
         if (params.code === 'bug') throw new TypeError('planted');
-        throw new AppError(params.code as 'ROOM_OVERLOADED', { roomId: 'r' });
+        throw new AppError(params.code as 'ROOM_OVERLOADED', { roomId: 'r', reason: 'planted' });
       },
     }),
     deps,
@@ -408,6 +408,18 @@ test('[RT25] a bug is one also when the client has left', async () => {
   await call(makeApi({ ...defaults, log, onRefused }), 'POST /v2/fail/bug', { aborted: AbortSignal.abort() });
   expect(log.error).toHaveBeenCalledWith(expect.objectContaining({ err: new TypeError('planted') }), 'request failed');
   expect(onRefused.mock.calls).toEqual([['INTERNAL_SERVER_ERROR']]);
+});
+
+test('[RT33] why the database could not serve a request is in the log, and not in the answer', async () => {
+  const log = { ...silentLog, warn: vi.fn() };
+  const { status, text, headers } = await call(makeApi({ ...defaults, log }), 'POST /v2/fail/DATABASE_UNAVAILABLE');
+  expect(status).toBe(503);
+  expect(text).not.toContain('planted');
+  const err = expect.objectContaining({ code: 'DATABASE_UNAVAILABLE', facts: expect.objectContaining({ reason: 'planted' }) });
+  const line = { errorId: headers['x-request-id'], method: 'POST', path: '/v2/fail/DATABASE_UNAVAILABLE', err };
+  expect(log.warn.mock.calls).toEqual([[line, 'request found no database']]);
+  await call(makeApi({ ...defaults, log }), 'POST /v2/fail/ROOM_MOVED');
+  expect(log.warn).toHaveBeenCalledTimes(1);
 });
 
 test('[RT26] every answer has an id of its own, errors too', async () => {
