@@ -177,3 +177,16 @@ test('[DO10] nobody waits who asks for a stored document; who reads it as JSON d
   await turns(200);
   expect(await answer).toBe('answer 2');
 });
+
+test('[DO9] what is refused for its bytes is refused at once', () => {
+  const { decided, tell } = aWorker();
+  const nested = Buffer.concat([
+    Buffer.from([1, 1, 7, 0, 8, 1, 5]),
+    Buffer.from('array'),
+    Buffer.from([1]),
+    ...Array.from({ length: 200_000 }, () => Buffer.from([117, 1])),
+    Buffer.from([126, 0]),
+  ]);
+  expect(() => tell(change('ann', nested))).toThrow(/nested|deep/);
+  expect(decided).toHaveLength(1);
+});

@@ -80,7 +80,7 @@ export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: 
 
 /** Whether to take the update, or to refuse it, takes no `Y.Doc`. */
 export function isTakenUnread(doc: Ydoc, sent: Uint8Array, limits: YdocLimits = YDOC_LIMITS): boolean {
-  const scanned = scanStored(sent);
+  const scanned = scanUnlessRefused(sent, limits);
   if (scanned === null || isHere(doc, scanned)) return true;
   return isPlain(doc, { scanned, reach: reachOf(doc.known, scanned), added: addedBy(scanned, doc.free) }, limits);
 }
@@ -91,8 +91,18 @@ const AT_ONCE_BYTES = 16 * 1024;
 
 /** Whether to take it takes long, whatever the document is. */
 export function isLongUpdate(update: Uint8Array): boolean {
-  const scanned = update.length > AT_ONCE_BYTES ? scanStored(update) : null;
+  const scanned = update.length > AT_ONCE_BYTES ? scanUnlessRefused(update, YDOC_LIMITS) : null;
   return scanned !== null && isLong(scanned);
+}
+
+/** Null for what will be refused. */
+function scanUnlessRefused(sent: Uint8Array, limits: YdocLimits): ScannedUpdate | null {
+  try {
+    return scanUpdate(sent, limits);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return null;
+  }
 }
 
 function isLong(scanned: ScannedUpdate): boolean {
