@@ -175,6 +175,8 @@ export const LIMITS = {
   longBodies: { bytes: 3_000_000, perSecond: 20 },
   /** Yjs updates that build on what nobody brings, and deletions of it: a room keeps 64 KiB of the former, 4 of the latter. */
   waiting: { clients: 5, perSecond: 20, bytes: 400, ranges: 500 },
+  /** Yjs documents of 60,000 items, each put into a room of its own in one piece, as by an import or an editor that was long away. */
+  longUpdates: { bytes: 1_000_000, perSecond: 0.5 },
   badRequestsPerSecond: 100,
   writes: { writers: 30, bytes: 50_000 },
   /** A socket that was closed comes back after this; a request that was refused when it was told to, or up to twice as late. */

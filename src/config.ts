@@ -301,6 +301,7 @@ const check = Compile(Settings);
 const SECRET: ReadonlySet<string> = new Set<keyof Settings>(['SECRET_KEY', 'DATABASE_URL', 'REDIS_URL']);
 
 const NAME = 'be 1 to 64 letters, digits, - or _';
+const KINDS = 'be names such as $taskDone, with commas and no spaces between';
 const ADDRESS = 'be an address that begins with http:// or https://';
 /** What the patterns of settings ask for, to be read after "must". */
 const WORDS: { readonly [Name in keyof Settings]?: string } = {
@@ -313,7 +314,8 @@ const WORDS: { readonly [Name in keyof Settings]?: string } = {
   PUBLIC_KEY: 'be pk_ and after it 8 to 128 letters, digits, - or _',
   PROJECT_ID: NAME,
   NOTIFICATION_CHANNELS: 'be none, or some of email, slack, teams and webPush with commas and no spaces between',
-  BATCHED_NOTIFICATION_KINDS: 'be names such as $taskDone, with commas and no spaces between',
+  NOTIFICATION_KINDS: KINDS,
+  BATCHED_NOTIFICATION_KINDS: KINDS,
   OTEL_EXPORTER_OTLP_ENDPOINT: ADDRESS,
 };
 

@@ -18,7 +18,20 @@ export async function largeRooms(
 
 /** Returns the status; the body has arrived then. */
 export async function ask({ address }: Trial, method: string, path: string, body?: string): Promise<number> {
-  const response = await fetch(restUrl(address, path), { method, headers: restHeaders(), ...(body !== undefined && { body }) });
+  return statusOf(restUrl(address, path), { method, headers: restHeaders(), ...(body !== undefined && { body }) });
+}
+
+/** The same with bytes. */
+export async function askBytes({ address }: Trial, method: string, path: string, body: Uint8Array): Promise<number> {
+  return statusOf(restUrl(address, path), {
+    method,
+    headers: { ...restHeaders(), 'content-type': 'application/octet-stream' },
+    body,
+  });
+}
+
+async function statusOf(url: string, request: RequestInit): Promise<number> {
+  const response = await fetch(url, request);
   await response.arrayBuffer();
   return response.status;
 }

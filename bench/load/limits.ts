@@ -4,6 +4,7 @@
  * which Postgres keeps up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import * as Y from 'yjs';
 import type { Case, Company, Target, Trial } from '../case.ts';
 import { HEAT, LIMITS, NEIGHBOURS } from '../config.ts';
 import { atriumWith } from '../servers/atrium.ts';
@@ -12,7 +13,7 @@ import { rawUws } from '../servers/raw-uws.ts';
 import { type Beside, CALM, calmVariants } from './calm-rooms.ts';
 import { Crowd } from './crowd.ts';
 import { documentOf } from './documents.ts';
-import { ask, largeRooms } from './large-rooms.ts';
+import { ask, askBytes, largeRooms } from './large-rooms.ts';
 import { Ledger } from './ledger.ts';
 import { eachOf } from './many-rooms.ts';
 import { startPace } from './pace.ts';
@@ -28,16 +29,18 @@ import {
   waitingUpdates,
 } from './refused.ts';
 import { Seat, startDialling } from './seat.ts';
+import { typedDocument } from './typed-document.ts';
 
 const WRITES = 'writes that do not fit';
 const LONG_BODIES = 'bodies that are too long';
 const STREAMED_BODIES = 'bodies that are too long and do not say so';
+const LONG_UPDATES = 'long Yjs updates';
 const LARGE_READS = 'large documents that change, read all the time';
 const LARGE_EDITS = 'large documents taken to be edited, all the time';
-/** Where Postgres has each write before the next body is read, none has to be refused; and reads of large documents wait for each other. */
-const NOT_REFUSED: ReadonlySet<string> = new Set([WRITES, LARGE_READS, LARGE_EDITS]);
+/** Where Postgres has each write before the next body is read, none has to be refused; reads of large documents wait for each other, and long updates are taken. */
+const NOT_REFUSED: ReadonlySet<string> = new Set([LONG_UPDATES, WRITES, LARGE_READS, LARGE_EDITS]);
 /** What calm rooms feel of them beside the relay is the machine's doing. */
-const LARGE_BODIES: ReadonlySet<string> = new Set([WRITES, LONG_BODIES, STREAMED_BODIES]);
+const LARGE_BODIES: ReadonlySet<string> = new Set([WRITES, LONG_UPDATES, LONG_BODIES, STREAMED_BODIES]);
 const TROUBLES: readonly Beside[] = [
   { name: 'too many messages', company: tooManyMessages },
   { name: 'a room that is full', company: fullRoom },
@@ -46,6 +49,7 @@ const TROUBLES: readonly Beside[] = [
   { name: 'Yjs updates made to harm', company: hostileUpdates },
   { name: 'Yjs updates that build on what never comes', company: waitingUpdates },
   { name: 'Yjs deletions of what never comes', company: waitingDeletions },
+  { name: LONG_UPDATES, company: longUpdates },
   { name: LONG_BODIES, company: longBodies },
   { name: STREAMED_BODIES, company: streamedBodies },
   { name: 'requests beyond the bounds of JSON, patches and queries', company: badRequests },
@@ -127,6 +131,35 @@ async function largeWrites(trial: Trial): Promise<Company> {
     stop() {
       stopWriting();
       return [];
+    },
+  };
+}
+
+/** Each into a room of its own. */
+async function longUpdates(trial: Trial): Promise<Company> {
+  const { bytes, perSecond } = LIMITS.longUpdates;
+  const update = Y.encodeStateAsUpdate(typedDocument(bytes).doc);
+  const losses: string[] = [];
+  const put = async (turn: number): Promise<void> => {
+    const room = `long-${turn}`;
+    await trial.server.openRoom(trial.address, room);
+    const status = await askBytes(trial, 'PUT', `/v2/rooms/${room}/ydoc`, update);
+    if (status !== 200) losses.push(`a long Yjs update was answered ${status}`);
+  };
+  let turn = 0;
+  await put(turn);
+  const stop = startPace({
+    senders: 1,
+    perSecond,
+    send() {
+      turn += 1;
+      void put(turn);
+    },
+  });
+  return {
+    stop() {
+      stop();
+      return losses;
     },
   };
 }
