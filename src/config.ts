@@ -15,6 +15,9 @@ const text = (description: string, options: object = {}) => Type.String({ descri
 const count = (description: string, options: { default: number; minimum: number; maximum: number }) =>
   Type.Integer({ description, ...options });
 
+/** Names of custom kinds of notifications. */
+const OWN_KINDS = { pattern: '^\\$[a-zA-Z_]{1,128}(,\\$[a-zA-Z_]{1,128})*$' };
+
 const flag = (description: string, options: { default?: boolean }) => Type.Boolean({ description, ...options });
 
 /** The table. `default` absent: the setting is optional and has none. */
@@ -32,11 +35,7 @@ export const SETTINGS = {
   ),
   DATABASE_POOL_MAX: count(
     'Connections to Postgres of each worker, beside five for the lease, claims and the journal. Too few: reads queue behind writes. Too many: Postgres spends itself on switching, or refuses: all workers together must stay below its max_connections.',
-    {
-      default: 10,
-      minimum: 3,
-      maximum: 100,
-    },
+    { default: 10, minimum: 3, maximum: 100 },
   ),
   REDIS_URL: Type.Optional(
     text(
@@ -65,11 +64,7 @@ export const SETTINGS = {
   S3_CREATE_BUCKET: flag('Whether to make the bucket at start when it is missing.', { default: false }),
   WORKERS: count(
     'Worker processes on this machine, on one public port, under a supervisor that restarts them. About one per core. More than one requires REDIS_URL.',
-    {
-      default: 1,
-      minimum: 1,
-      maximum: 256,
-    },
+    { default: 1, minimum: 1, maximum: 256 },
   ),
   BUS_HOST: text(
     'Address under which other workers reach this one, and on which it listens for them: a private one. Other machines cannot reach 127.0.0.1.',
@@ -252,15 +247,14 @@ export const SETTINGS = {
   NOTIFICATION_KINDS: Type.Optional(
     text(
       'Kinds of your own, with commas between, that go out by NOTIFICATION_CHANNELS, too; others only to users who asked for them.',
-      {
-        pattern: '^\\$[a-zA-Z_]{1,128}(,\\$[a-zA-Z_]{1,128})*$',
-      },
+      OWN_KINDS,
     ),
   ),
   BATCHED_NOTIFICATION_KINDS: Type.Optional(
-    text('Kinds of your own, with commas between, whose activities on one subject gather in one notification, up to 50.', {
-      pattern: '^\\$[a-zA-Z_]{1,128}(,\\$[a-zA-Z_]{1,128})*$',
-    }),
+    text(
+      'Kinds of your own, with commas between, whose activities on one subject gather in one notification, up to 50.',
+      OWN_KINDS,
+    ),
   ),
   WEBHOOK_TARGETS: Type.Union([Type.Literal('public'), Type.Literal('all')], {
     default: 'public',

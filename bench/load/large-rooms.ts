@@ -26,7 +26,7 @@ export async function askBytes({ address }: Trial, method: string, path: string,
   return statusOf(restUrl(address, path), {
     method,
     headers: { ...restHeaders(), 'content-type': 'application/octet-stream' },
-    body,
+    body: new Uint8Array(body),
   });
 }
 
