@@ -15,7 +15,7 @@ import { WIRE } from './server-wire.ts';
 /** So short that little is copied of the one at which the system takes no more, and that one takes some tenths of a millisecond. A longer frame is long. */
 const FRAGMENT_BYTES = 128 * 1024;
 
-/** So much may wait behind a long frame until its turns come. With more it leaves now, as far as the system takes it: that it has turns makes no slow reader. */
+/** So much may wait behind a long frame until its turns come. With more it leaves now, as far as the system takes it: waiting for its turns does not make a reader slow. */
 const BEHIND_BYTES_MAX = 512 * 1024;
 
 class Ping {

@@ -1,5 +1,5 @@
 /**
- * Brings a room to life: claim, snapshot, journal, in this order. The claim comes first, so that nothing the old owner writes later can be
+ * Brings a room to life: claim, schema, snapshot, journal, in this order. The claim comes first, so that nothing the old owner writes later can be
  * missed; an error fails the load, because a room is never started from empty instead (design §4; reliability I2).
  */
 import { AppError } from '../base/errors.ts';

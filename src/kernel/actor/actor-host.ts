@@ -136,7 +136,7 @@ export class ActorHost<Command> {
 
   /**
    * The same without an answer, and without waking anybody: false when the actor sleeps, or stops. Plain calls all the way, because this is the
-   * path of every socket frame. What waits for a load is bounded by the senders: each has asked to join first, and `ask` is bounded. What a held actor has no
+   * path of every socket frame that has no line (`lineTo`) yet. What waits for a load is bounded by the senders: each has asked to join first, and `ask` is bounded. What a held actor has no
    * room for is refused to whoever sent it.
    */
   tell(key: string, command: Command): boolean {

@@ -118,7 +118,7 @@ export class Router<Command> {
 
   /**
    * Hands `command` to the actor without waiting, along the way that an earlier `ask` found. False when there is none: nothing was sent.
-   * Plain calls all the way, because this is the path of every socket frame.
+   * Plain calls all the way, because socket frames come this way until they have a line (`ActorHost.lineTo`).
    */
   tell(key: string, command: Command): boolean {
     if (this.#deps.host.tell(key, command)) return true;
