@@ -16,7 +16,7 @@ import { docsToSettle } from './ydoc/decide.ts';
 import { isLongToWrite } from './ydoc/live.ts';
 import { isLongToRead } from './ydoc/reading.ts';
 import { isUnfolded, type Ydoc } from './ydoc/state.ts';
-import { isLongUpdate, isReadToHash, isTakenUnread, longUpdatePieces } from './ydoc/ydoc.ts';
+import { isReadToHash, isTakenUnread, longUpdatePieces, mayBeLong } from './ydoc/ydoc.ts';
 
 type Change = Extract<Command, { type: 'ydoc.change' }>;
 
@@ -127,8 +127,10 @@ export class DocumentLine {
 
   async #decideChange(command: Change, decide: (piece: Command) => unknown): Promise<unknown> {
     const { room } = this.#shell;
+    if (!mayBeLong(command.update) || !mayChange(room, command)) return decide(command);
+    const scanned = await this.#deps.documents.scan(command.update);
     const from = { session: command.from, live: room.sessions };
-    const pieces = mayChange(room, command) ? longUpdatePieces(room, { ...command, from }) : null;
+    const pieces = longUpdatePieces(room, { ...command, from, scanned });
     let update = pieces?.next() ?? null;
     if (pieces === null || update === null) return decide(command);
     for (let next = pieces.next(); next !== null; next = pieces.next()) {
@@ -156,7 +158,7 @@ export class DocumentLine {
 function takesLong(room: RoomState, command: Command): boolean {
   switch (command.type) {
     case 'ydoc.change':
-      return mayChange(room, command) && (isLongUpdate(command.update) || isTried(room.ydocs.get(command.guid), command.update));
+      return mayChange(room, command) && (mayBeLong(command.update) || isTried(room.ydocs.get(command.guid), command.update));
     case 'ydoc.fetch':
     case 'ydoc.read':
     case 'ydoc.json':

@@ -7,8 +7,10 @@ import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Command, RoomState } from './shapes.ts';
 import { keptPieces, LINES, nameOf, type TextForm, TextWriter } from './storage/texts.ts';
+import { YDOC_LIMITS } from './ydoc/limits.ts';
 import { isLongToWrite, writeAhead } from './ydoc/live.ts';
 import { isLongToRead, Reading } from './ydoc/reading.ts';
+import { SCANNED_STRUCTS, type ScannedUpdate, Scanning } from './ydoc/scan.ts';
 import { isUnfolded, type Ydoc } from './ydoc/state.ts';
 
 /** With fewer nodes it is made at once: less than half a millisecond. */
@@ -66,6 +68,13 @@ export class DocumentsAhead {
     let state: Progress = 'changed';
     for (let attempt = 1; state === 'changed' && attempt <= ATTEMPTS_MAX; attempt += 1)
       state = await this.#makeUnlessChanged(room, form);
+  }
+
+  /** The scan of a Yjs update. Rejects with AppError as `scanUpdate` throws it, or WORKER_OVERLOADED when too many wait. */
+  async scan(update: Uint8Array): Promise<ScannedUpdate> {
+    const scanning = new Scanning(update, YDOC_LIMITS);
+    await this.#inSlices(() => !scanning.next(SCANNED_STRUCTS));
+    return scanning.end();
   }
 
   /** Resolves when the Yjs document can be read at once, or only at once; null: it can be already. Rejects with AppError WORKER_OVERLOADED when too many wait. */

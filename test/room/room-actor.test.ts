@@ -453,6 +453,7 @@ test('[GA20] what is much is appended at once, and a room that stops writes what
   const doc = new Y.Doc();
   doc.on('update', (update: Uint8Array) => actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update }));
   doc.getText('t').insert(0, 'x'.repeat(65_536));
+  await settled();
   expect(appends).toHaveLength(1);
   appends[0]!.answer('committed');
   await settled();
@@ -663,6 +664,7 @@ test('[GA16] a reader who asks for more than may wait at the gate is refused, an
   const doc = new Y.Doc();
   doc.getText('t').insert(0, Buffer.from(bytes).toString());
   actor.tell({ type: 'ydoc.change', from: null, guid: '', update: Y.encodeStateAsUpdate(doc) });
+  await settled();
   for (let round = 0; round < 200; round += 1)
     actor.tell({ type: 'ydoc.fetch', from: id('ann'), guid: '', vector: new Uint8Array([0]) });
   expect([...new Set(closed.map(({ to, code }) => `${to} ${code}`))]).toEqual(['ann ROOM_OVERLOADED']);

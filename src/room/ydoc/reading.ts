@@ -3,10 +3,11 @@
  * when somebody needs the `Y.Doc` at once is read then (`live.ts`).
  */
 import * as Y from 'yjs';
+import { AppError } from '../../base/errors.ts';
 import { beginLive, materialise, noteDrained } from './live.ts';
 import { type Pieces, piecesOf } from './pieces.ts';
 import { emptyReplica } from './replica.ts';
-import { StoredScan } from './scan.ts';
+import { asStored, SCANNED_STRUCTS, Scanning, STORED } from './scan.ts';
 import { type Live, tailBytes, tailScan, tailUpdate, type Ydoc } from './state.ts';
 import { metered, StepMeter } from './steps.ts';
 
@@ -28,9 +29,6 @@ function unreadBytes({ base, tail, live }: Ydoc): number {
   return tailBytes(tail) - (live.drained === 0 ? 0 : tail.ends[live.drained - 1]!);
 }
 
-/** Structs that are scanned at a time: less than half a millisecond. */
-const SCANNED_STRUCTS = 1_000;
-
 const NOTHING_READ = (): number => 0;
 
 interface TailPieces {
@@ -43,7 +41,7 @@ export class Reading {
   readonly #base: Uint8Array;
   readonly #ydoc = emptyReplica({ gc: true });
   readonly #meter = new StepMeter();
-  #scan: StoredScan | null = null;
+  #scan: Scanning | null = null;
   #ofBase: Pieces | null | undefined;
   #ofTail: TailPieces = { index: -1, pieces: null };
 
@@ -84,8 +82,13 @@ export class Reading {
   }
 
   #scanBase(): boolean {
-    this.#scan ??= new StoredScan(this.#base);
-    if (!this.#scan.next(SCANNED_STRUCTS)) this.#doc.baseScan = this.#scan.end();
+    try {
+      this.#scan ??= new Scanning(this.#base, STORED);
+      if (!this.#scan.next(SCANNED_STRUCTS)) this.#doc.baseScan = asStored(this.#scan.end());
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      this.#doc.baseScan = null;
+    }
     return true;
   }
 

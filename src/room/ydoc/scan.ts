@@ -99,6 +99,9 @@ export const STORED: YdocLimits = {
   clockMax: Number.MAX_SAFE_INTEGER,
 };
 
+/** Structs to be scanned at a time: less than half a millisecond. */
+export const SCANNED_STRUCTS = 1_000;
+
 const NO_SPANS: readonly Span[] = [];
 const NO_NEEDS: ReadonlyMap<number, number> = new Map();
 const NOTHING_BEHIND: readonly number[] = [];
@@ -123,44 +126,39 @@ const DOCUMENT_WEIGHT = 15;
 
 /** @throws AppError YJS_UPDATE_INVALID, PAYLOAD_TOO_LARGE */
 export function scanUpdate(update: Uint8Array, limits: YdocLimits = YDOC_LIMITS): ScannedUpdate {
-  if (update.length > limits.updateBytesMax) {
-    throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The Yjs update', bytesMax: limits.updateBytesMax });
-  }
-  const scan = scanOf(new ByteReader(update), limits);
-  beginBlocks(scan);
+  const scan = beginScan(update, limits);
   scanBlocks(scan, Number.POSITIVE_INFINITY);
   return scannedOf(scan);
 }
 
-/** A scan of stored bytes that is made a piece at a time. */
-export class StoredScan {
-  #scan: Scan | null;
+/** A scan that is made a piece at a time. */
+export class Scanning {
+  readonly #scan: Scan;
 
-  constructor(update: Uint8Array) {
-    this.#scan = scanOf(new ByteReader(update), STORED);
-    this.#guarded(beginBlocks);
+  /** @throws AppError as `scanUpdate` does, like all that follows */
+  constructor(update: Uint8Array, limits: YdocLimits) {
+    this.#scan = beginScan(update, limits);
   }
 
   /** Scans so many structs. Returns whether there are more. */
   next(structsMax: number): boolean {
-    return this.#guarded((scan) => scanBlocks(scan, structsMax)) ?? false;
+    return scanBlocks(this.#scan, structsMax);
   }
 
-  /** As `scanStored` has it, when there are no more. */
-  end(): ScannedUpdate | null {
-    return this.#guarded((scan) => ({ ...scannedOf(scan), behind: NOTHING_BEHIND }));
+  /** When there are no more. */
+  end(): ScannedUpdate {
+    return scannedOf(this.#scan);
   }
+}
 
-  /** Null from the first refusal on. */
-  #guarded<Outcome>(work: (scan: Scan) => Outcome): Outcome | null {
-    try {
-      return this.#scan === null ? null : work(this.#scan);
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      this.#scan = null;
-      return null;
-    }
+function beginScan(update: Uint8Array, limits: YdocLimits): Scan {
+  if (update.length > limits.updateBytesMax) {
+    throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The Yjs update', bytesMax: limits.updateBytesMax });
   }
+  const scan = scanOf(new ByteReader(update), limits);
+  scan.blocks = scan.reader.count(BLOCK_BYTES_MIN);
+  if (scan.blocks > 1) scan.clients = new Set();
+  return scan;
 }
 
 /** What follows the structs is scanned, too. */
@@ -195,9 +193,16 @@ function scannedOf(scan: Scan): ScannedUpdate {
  * cannot read. `behind` is left out: it is asked of what comes alone, and this scan may be kept as long as its document.
  */
 export function scanStored(update: Uint8Array): ScannedUpdate | null {
-  const scan = new StoredScan(update);
-  scan.next(Number.POSITIVE_INFINITY);
-  return scan.end();
+  try {
+    return asStored(scanUpdate(update, STORED));
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return null;
+  }
+}
+
+export function asStored(scanned: ScannedUpdate): ScannedUpdate {
+  return { ...scanned, behind: NOTHING_BEHIND };
 }
 
 export function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
@@ -222,11 +227,6 @@ export function scanOf(reader: ByteReader, limits: YdocLimits): Scan {
     client: 0,
     clock: 0,
   };
-}
-
-function beginBlocks(scan: Scan): void {
-  scan.blocks = scan.reader.count(BLOCK_BYTES_MIN);
-  if (scan.blocks > 1) scan.clients = new Set();
 }
 
 /** Scans so many structs at most. Returns whether there are more. */

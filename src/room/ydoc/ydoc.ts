@@ -80,33 +80,30 @@ export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: 
 
 /** Whether to take the update, or to refuse it, takes no `Y.Doc`. */
 export function isTakenUnread(doc: Ydoc, sent: Uint8Array, limits: YdocLimits = YDOC_LIMITS): boolean {
-  const scanned = scanUnlessRefused(sent, limits);
-  if (scanned === null || isHere(doc, scanned)) return true;
-  return isPlain(doc, { scanned, reach: reachOf(doc.known, scanned), added: addedBy(scanned, doc.free) }, limits);
-}
-
-/** Fewer structs and deleted ranges are taken at once, in some 3 ms; in fewer bytes there are not many more. */
-const AT_ONCE_ITEMS = 1_000;
-const AT_ONCE_BYTES = 16 * 1024;
-
-/** Whether to take it takes long, whatever the document is. */
-export function isLongUpdate(update: Uint8Array): boolean {
-  const scanned = update.length > AT_ONCE_BYTES ? scanUnlessRefused(update, YDOC_LIMITS) : null;
-  return scanned !== null && isLong(scanned);
-}
-
-/** Null for what will be refused. */
-function scanUnlessRefused(sent: Uint8Array, limits: YdocLimits): ScannedUpdate | null {
   try {
-    return scanUpdate(sent, limits);
+    const scanned = scanUpdate(sent, limits);
+    if (isHere(doc, scanned)) return true;
+    return isPlain(doc, { scanned, reach: reachOf(doc.known, scanned), added: addedBy(scanned, doc.free) }, limits);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return null;
+    return true;
   }
 }
 
-function isLong(scanned: ScannedUpdate): boolean {
-  return structsOf(scanned) + scanned.deletes.length / RANGE_NUMBERS > AT_ONCE_ITEMS;
+/** Shorter ones are taken at once, and so are those of fewer structs and deleted ranges: in some 3 ms. */
+const AT_ONCE_BYTES = 16 * 1024;
+const AT_ONCE_ITEMS = 1_000;
+
+/** Whether to take it may take long, whatever the document is. */
+export function mayBeLong(update: Uint8Array): boolean {
+  return update.length > AT_ONCE_BYTES;
+}
+
+interface LongUpdate {
+  readonly guid: string;
+  readonly update: Uint8Array;
+  readonly from: Sender;
+  readonly scanned: ScannedUpdate;
 }
 
 /**
@@ -116,13 +113,12 @@ function isLong(scanned: ScannedUpdate): boolean {
  */
 export function longUpdatePieces(
   room: { readonly ydocs: ReadonlyMap<string, Ydoc> },
-  { guid, update, from }: { readonly guid: string; readonly update: Uint8Array; readonly from: Sender },
+  { guid, update, from, scanned }: LongUpdate,
   limits: YdocLimits = YDOC_LIMITS,
 ): Pieces | null {
-  if (!isLongUpdate(update)) return null;
+  if (structsOf(scanned) + scanned.deletes.length / RANGE_NUMBERS <= AT_ONCE_ITEMS) return null;
   const docOf = (): Ydoc => room.ydocs.get(guid) ?? emptyYdoc();
   const doc = docOf();
-  const scanned = scanUpdate(update, limits);
   checkFit(doc, update, { scanned, from, limits });
   if (isHere(doc, scanned)) return null;
   checkSize(doc, scanned, limits);
