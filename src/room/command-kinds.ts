@@ -108,6 +108,14 @@ export function keepsAwake(command: Command): boolean {
   return command.type !== 'clock.tick' && !isParting(command);
 }
 
+/** Of a long Yjs update, which is decided in pieces: 3 s a megabyte, where an idle worker takes half a second. */
+const UPDATE_BYTES_PER_MS = 350;
+
+/** Milliseconds by which its answer may come later than that of others. */
+export function extraAnswerMs(command: Command): number {
+  return command.type === 'ydoc.change' ? command.update.length / UPDATE_BYTES_PER_MS : 0;
+}
+
 /** Whether it may be decided twice, so that a router whose question went unanswered may ask again. */
 export function isRepeatable(command: Command): boolean {
   return KINDS[command.type].isRepeatable || requestOf(command) !== null;

@@ -13,10 +13,9 @@ import { type DocumentsAhead, formReadBy } from './documents-ahead.ts';
 import { SETTLE_AFTER_MS } from './policy.ts';
 import type { Command, RoomState } from './shapes.ts';
 import { docsToSettle } from './ydoc/decide.ts';
-import { isLongToWrite } from './ydoc/live.ts';
-import { isLongToRead } from './ydoc/reading.ts';
-import { isUnfolded, type Ydoc } from './ydoc/state.ts';
-import { isReadToHash, isTakenUnread, longUpdatePieces, mayBeLong } from './ydoc/ydoc.ts';
+import { isLongStep, isLongToRead, stepsToAnswer, stepsToHash, type YdocStep } from './ydoc/long.ts';
+import type { Ydoc } from './ydoc/state.ts';
+import { isTakenUnread, longUpdatePieces, mayBeLong } from './ydoc/ydoc.ts';
 
 type Change = Extract<Command, { type: 'ydoc.change' }>;
 
@@ -89,7 +88,7 @@ export class DocumentLine {
     this.#isSettling = true;
     const { clock, documents } = this.#deps;
     clock.after(SETTLE_AFTER_MS, () => {
-      const ahead = documents.readAll(docsToSettle(this.#shell.room));
+      const ahead = documents.prepare(docsToSettle(this.#shell.room), ['read']);
       if (ahead === null) this.#settle();
       else void ahead.catch(() => undefined).then(() => this.#settle());
     });
@@ -120,8 +119,8 @@ export class DocumentLine {
 
   /** What is answered to the last piece; to the command itself where it has none. */
   async #decide(command: Command, decide: (piece: Command) => unknown): Promise<unknown> {
-    const docs = docsReadBy(this.#shell.room, command);
-    await (isFolding(command) ? this.#deps.documents.readToSave(docs) : this.#deps.documents.readAll(docs));
+    const { docs, steps } = neededBy(this.#shell.room, command);
+    await this.#deps.documents.prepare(docs, steps);
     return command.type === 'ydoc.change' ? this.#decideChange(command, decide) : decide(command);
   }
 
@@ -154,47 +153,55 @@ export class DocumentLine {
   }
 }
 
-/** Whether documents have to be read first, or an update is to be taken in pieces. */
+/** Whether documents are to be made ready first, or an update is to be taken in pieces. */
 function takesLong(room: RoomState, command: Command): boolean {
-  switch (command.type) {
-    case 'ydoc.change':
-      return mayChange(room, command) && (mayBeLong(command.update) || isTried(room.ydocs.get(command.guid), command.update));
-    case 'ydoc.fetch':
-    case 'ydoc.read':
-    case 'ydoc.json':
-    case 'history.keep':
-      return docsReadBy(room, command).some((doc) => isLongToRead(doc) || (isFolding(command) && isLongToWrite(doc)));
-    default:
-      return false;
-  }
+  if (command.type === 'ydoc.change') return mayChange(room, command) && isLongChange(room, command);
+  const { docs, steps } = neededBy(room, command);
+  return docs.some((doc) => steps.some((step) => isLongStep(doc, step)));
 }
 
-function isTried(doc: Ydoc | undefined, update: Uint8Array): boolean {
+/** A long update, or one that has to be tried on a document that has not been read. */
+function isLongChange({ ydocs }: RoomState, { guid, update }: Change): boolean {
+  if (mayBeLong(update)) return true;
+  const doc = ydocs.get(guid);
   return doc !== undefined && isLongToRead(doc) && !isTakenUnread(doc, update);
 }
 
-/** Those that have to be read for it. */
-function docsReadBy(room: RoomState, command: Command): Ydoc[] {
+interface Needs {
+  readonly docs: readonly Ydoc[];
+  readonly steps: readonly YdocStep[];
+}
+
+const NOTHING: Needs = { docs: [], steps: [] };
+
+function neededBy(room: RoomState, command: Command): Needs {
   switch (command.type) {
     case 'ydoc.change':
-      return existing(room, command.guid);
+      return { docs: existing(room, command.guid), steps: ['read'] };
     case 'ydoc.fetch':
-      // A y-websocket frame has no room for a hash.
-      return room.sessions.get(command.from)?.kind === 'sdk' ? existing(room, command.guid).filter(isReadToHash) : [];
+      return neededToFetch(room, command);
     case 'ydoc.read':
-      return existing(room, command.guid).filter(isUnfolded);
+      return neededToAnswer(existing(room, command.guid), OF_NOBODY);
     case 'history.keep':
-      return [...room.ydocs.values()].filter(isUnfolded);
+      return { docs: [...room.ydocs.values()], steps: ['write'] };
     case 'ydoc.json':
-      return existing(room, '');
+      return { docs: existing(room, ''), steps: ['read'] };
     default:
-      return [];
+      return NOTHING;
   }
 }
 
-/** Whether it reads documents as bytes that hold all of them. */
-function isFolding({ type }: Command): boolean {
-  return type === 'ydoc.read' || type === 'history.keep';
+/** The vector of a client that has nothing. */
+const OF_NOBODY = Uint8Array.of(0);
+
+function neededToFetch(room: RoomState, { from, guid, vector }: Extract<Command, { type: 'ydoc.fetch' }>): Needs {
+  const { docs, steps } = neededToAnswer(existing(room, guid), vector);
+  // A y-websocket frame has no room for a hash.
+  return room.sessions.get(from)?.kind === 'sdk' ? { docs, steps: [...steps, ...docs.flatMap(stepsToHash)] } : { docs, steps };
+}
+
+function neededToAnswer(docs: readonly Ydoc[], vector: Uint8Array): Needs {
+  return { docs, steps: docs.flatMap((doc) => stepsToAnswer(doc, vector)) };
 }
 
 function existing(room: RoomState, guid: string): Ydoc[] {

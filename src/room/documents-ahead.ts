@@ -8,14 +8,17 @@ import { AppError } from '../base/errors.ts';
 import type { Command, RoomState } from './shapes.ts';
 import { keptPieces, LINES, nameOf, type TextForm, TextWriter } from './storage/texts.ts';
 import { YDOC_LIMITS } from './ydoc/limits.ts';
-import { isLongToWrite, writeAhead } from './ydoc/live.ts';
-import { isLongToRead, Reading } from './ydoc/reading.ts';
+import { writeAhead } from './ydoc/live.ts';
+import { isLongStep, type YdocStep } from './ydoc/long.ts';
+import { BaseScanning, Reading } from './ydoc/reading.ts';
 import { SCANNED_STRUCTS, type ScannedUpdate, Scanning } from './ydoc/scan.ts';
-import { isUnfolded, type Ydoc } from './ydoc/state.ts';
+import type { Ydoc } from './ydoc/state.ts';
 
 /** With fewer nodes it is made at once: less than half a millisecond. */
 const NODES_MIN = 1_000;
 const SLICE_MS = 0.25;
+/** A Yjs document has a hundred times as many pieces, and somebody waits for all of them. */
+const YDOC_SLICE_MS = 1;
 const NODES_BETWEEN_LOOKS = 250;
 /** One that changes faster than it is written is written in one turn. */
 const ATTEMPTS_MAX = 3;
@@ -77,43 +80,39 @@ export class DocumentsAhead {
     return scanning.end();
   }
 
-  /** Resolves when the Yjs document can be read at once, or only at once; null: it can be already. Rejects with AppError WORKER_OVERLOADED when too many wait. */
-  read(doc: Ydoc): Promise<void> | null {
-    if (!isLongToRead(doc)) return null;
+  /** Resolves when these steps with Yjs documents take little, or can only be made at once; null: they do already. Rejects with AppError WORKER_OVERLOADED when too many wait. */
+  prepare(docs: Iterable<Ydoc>, steps: readonly YdocStep[]): Promise<void> | null {
+    const long = [...docs].filter((doc) => steps.some((step) => isLongStep(doc, step)));
+    return long.length === 0 ? null : this.#prepareAll(long, steps);
+  }
+
+  async #prepareAll(docs: readonly Ydoc[], steps: readonly YdocStep[]): Promise<void> {
+    for (const doc of docs) for (const step of steps) if (isLongStep(doc, step)) await this.#prepare(doc, step);
+  }
+
+  async #prepare(doc: Ydoc, step: YdocStep): Promise<void> {
+    if (step === 'scan') {
+      const scanning = new BaseScanning(doc);
+      return this.#inSlices(() => !scanning.next());
+    }
+    await this.#read(doc);
+    const writing = step === 'write' ? writeAhead(doc) : null;
+    if (writing !== null) await this.#inSlices(() => !writing.write());
+  }
+
+  /** One for all who need it. */
+  #read(doc: Ydoc): Promise<void> {
     const before = this.#readings.get(doc);
     if (before !== undefined) return before;
-    const done = this.#read(new Reading(doc)).finally(() => this.#readings.delete(doc));
+    const reading = new Reading(doc);
+    const done = this.#inSlices(() => !reading.read()).finally(() => this.#readings.delete(doc));
     this.#readings.set(doc, done);
     return done;
   }
 
-  /** The same of several. */
-  readAll(docs: Iterable<Ydoc>): Promise<void> | null {
-    const readings = Array.from(docs, (doc) => this.read(doc)).filter((reading) => reading !== null);
-    return readings.length === 0 ? null : Promise.all(readings).then(() => undefined);
-  }
-
-  /** The same of several that are to be saved: what can be written of them is written, too. */
-  readToSave(docs: Iterable<Ydoc>): Promise<void> | null {
-    const long = [...docs].filter((doc) => isUnfolded(doc) && (isLongToRead(doc) || isLongToWrite(doc)));
-    return long.length === 0 ? null : this.#readToSave(long);
-  }
-
-  async #readToSave(docs: readonly Ydoc[]): Promise<void> {
-    for (const doc of docs) {
-      await this.read(doc);
-      const writing = writeAhead(doc);
-      if (writing !== null) await this.#inSlices(() => !writing.write());
-    }
-  }
-
-  async #read(reading: Reading): Promise<void> {
-    await this.#inSlices(() => !reading.read());
-  }
-
   async #inSlices(step: () => boolean): Promise<void> {
     let isDone = false;
-    while (!isDone) isDone = await this.inTurn(() => this.#slice(step));
+    while (!isDone) isDone = await this.inTurn(() => this.#slice(step, YDOC_SLICE_MS));
   }
 
   async #makeUnlessChanged(room: RoomState, form: TextForm): Promise<Progress> {
@@ -150,11 +149,11 @@ export class DocumentsAhead {
   }
 
   /** Returns what the last step returned: whether all is done. */
-  #slice(step: () => boolean): boolean {
+  #slice(step: () => boolean, sliceMs = SLICE_MS): boolean {
     const startedMs = this.#clock.monotonicMs();
     let isDone: boolean;
     do isDone = step();
-    while (!isDone && this.#clock.monotonicMs() - startedMs < SLICE_MS);
+    while (!isDone && this.#clock.monotonicMs() - startedMs < sliceMs);
     return isDone;
   }
 }

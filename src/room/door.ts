@@ -9,7 +9,7 @@ import { AppError } from '../base/errors.ts';
 import type { RoomId } from '../base/ids.ts';
 import type { Router } from '../kernel/cluster/router.ts';
 import { checkRoomId } from '../protocol/names.ts';
-import { isRead } from './command-kinds.ts';
+import { extraAnswerMs, isRead } from './command-kinds.ts';
 import type { Command, RoomDoor } from './shapes.ts';
 
 export interface DoorDeps extends Pick<RoomDoor, 'isFull' | 'close'> {
@@ -58,7 +58,7 @@ class Door implements Pick<RoomDoor, 'ask' | 'askIfAwake'> {
     if ((this.#late.get(roomId) ?? 0) >= LATE_MAX) throw new AppError('ROOM_OVERLOADED');
     const asked = ask();
     return new Promise((resolve, reject) => {
-      const cancel = this.#deps.clock.after(ANSWER_MS_MAX, () => {
+      const cancel = this.#deps.clock.after(ANSWER_MS_MAX + extraAnswerMs(command), () => {
         reject(this.#tooLate(command));
         this.#outlast(roomId, asked);
       });

@@ -173,7 +173,7 @@ export class SnapshotKeeper implements Keeper {
   /** Has the Yjs documents read and written, if that takes long. */
   #ahead(): Promise<void> | null {
     const { ydocs } = this.#shell.room;
-    return ydocs.size === 0 ? null : this.#deps.documents.readToSave(ydocs.values());
+    return ydocs.size === 0 ? null : this.#deps.documents.prepare(ydocs.values(), ['write']);
   }
 
   #failed(error: unknown): void {

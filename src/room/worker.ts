@@ -25,7 +25,7 @@ import { measuredBus, measuredDirectory, measuredOwnership, measuredSnapshots } 
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
 import { Beat } from './beat.ts';
-import { isParting, isRead, isRepeatable } from './command-kinds.ts';
+import { extraAnswerMs, isParting, isRead, isRepeatable } from './command-kinds.ts';
 import { DocumentsAhead } from './documents-ahead.ts';
 import { openDoor } from './door.ts';
 import { Gateway } from './gateway.ts';
@@ -140,7 +140,7 @@ export class Worker {
       directory,
       workers: this.#workers,
       clock,
-      ...{ isRepeatable, isRead },
+      ...{ isRepeatable, isRead, extraMs: extraAnswerMs },
       findOwner: (key) => rooms.findOwner(asRoomId(key)),
       onForwarded: (_, command, from) => this.#forwarded(command, from),
       onUndelivered: (command) => this.#unheard(command, this.#remote),

@@ -3,7 +3,7 @@ import * as Y from 'yjs';
 import { DocumentLine } from '../../src/room/document-line.ts';
 import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import type { Command, RoomState } from '../../src/room/shapes.ts';
-import { isLongToRead } from '../../src/room/ydoc/reading.ts';
+import { isLongToRead } from '../../src/room/ydoc/long.ts';
 import { decodeYdoc, encodeYdoc, factsOf } from '../../src/room/ydoc/ydoc.ts';
 import { aRoom, id, newcomer, say } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';

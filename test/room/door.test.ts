@@ -45,6 +45,15 @@ test('[DR1] a request whose room gives no answer hears after 11 s, and not befor
   expect(await outcomeOf(late)).toBe('NO_ANSWER');
 });
 
+test('[DR1] a long Yjs update has three seconds more for each of its megabytes', async () => {
+  const { clock, door, outcomeOf } = aDoor();
+  const asked = door.ask(ROOM, { type: 'ydoc.change', from: null, guid: '', update: new Uint8Array(7_000_000) });
+  clock.advance(30_999);
+  expect(await outcomeOf(asked)).toBe('waits');
+  clock.advance(1);
+  expect(await outcomeOf(asked)).toBe('OUTCOME_UNKNOWN');
+});
+
 test('[DR2] what came in time is answered as it came, refusals too, and leaves no timer', async () => {
   const { clock, door, asked, outcomeOf } = aDoor();
   const [answered, refused] = [door.ask(ROOM, READ), door.ask(ROOM, WRITE)];

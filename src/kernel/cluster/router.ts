@@ -28,6 +28,8 @@ export interface RouterDeps<Command> {
   readonly isRepeatable: (command: Command) => boolean;
   /** Whether it has no effect that could be in doubt. */
   readonly isRead: (command: Command) => boolean;
+  /** Milliseconds by which its answer may come later than that of others. */
+  readonly extraMs: (command: Command) => number;
   /** Hears of each command from another worker before it is decided. */
   readonly onForwarded: (key: string, command: Command, from: WorkerAddress) => void;
   /** A command that was told could not be handed over: there is no such actor here. */
@@ -71,7 +73,7 @@ export class Router<Command> {
    */
   async ask(key: string, command: Command): Promise<unknown> {
     const { clock, host } = this.#deps;
-    const endMs = clock.monotonicMs() + DEADLINE_MS;
+    const endMs = clock.monotonicMs() + DEADLINE_MS + this.#deps.extraMs(command);
     let waitMs = RETRY_FIRST_MS;
     let mayBeDone = false;
     for (;;) {
@@ -168,8 +170,8 @@ export class Router<Command> {
   }
 
   async #forward(at: WorkerAddress, { key, command, endMs }: { key: string; command: Command; endMs: number }): Promise<unknown> {
-    const { bus, clock, workers } = this.#deps;
-    const answerMs = workers.isSuspect(at) ? SUSPECT_MS : ANSWER_MS;
+    const { bus, clock, workers, extraMs } = this.#deps;
+    const answerMs = workers.isSuspect(at) ? SUSPECT_MS : ANSWER_MS + extraMs(command);
     const deadlineMs = Math.max(1, Math.min(answerMs, endMs - clock.monotonicMs()));
     const reply = await bus.ask(at, { kind: ASK, payload: [key, command] }, { deadlineMs });
     workers.trust(at);

@@ -80,11 +80,6 @@ export function snapshotHash(doc: Ydoc): string {
   return answers.hash;
 }
 
-/** Whether its hash takes a `Y.Doc`. */
-export function isReadToHash(doc: Ydoc): boolean {
-  return settledScan(doc) === null;
-}
-
 function settledScan(doc: Ydoc): WholeScan | null {
   return doc.live === null && doc.tail.ends.length === 0 && doc.pendingBytes === 0 ? scanBase(doc) : null;
 }

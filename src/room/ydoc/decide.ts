@@ -22,8 +22,8 @@ import {
   type Accepted,
   acceptUpdate,
   emptyYdoc,
-  encodeYdoc,
   isAtHand,
+  missingFor,
   missingForSession,
   snapshotHash,
   stateVector,
@@ -208,8 +208,11 @@ function hashOf(guid: string, doc: Ydoc): Effect {
   return { type: 'send', to: { ydocBut: null, guid }, when: 'durable', message };
 }
 
+/** The vector of a client that has nothing. */
+const OF_NOBODY = Uint8Array.of(0);
+
 export function decideYdocRead(room: RoomState, { guid }: Of<'ydoc.read'>): Effect[] {
-  return [{ type: 'reply', value: encodeYdoc(room.ydocs.get(guid) ?? emptyYdoc()), when: 'durable' }];
+  return [{ type: 'reply', value: missingFor(room.ydocs.get(guid) ?? emptyYdoc(), OF_NOBODY), when: 'durable' }];
 }
 
 export function decideYdocJson(room: RoomState, { key, kind, formatting }: Of<'ydoc.json'>): Effect[] {

@@ -8,6 +8,7 @@ import * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
 import './joined-values.ts';
 
+import { isLongToWrite } from './long.ts';
 import { emptyReplica } from './replica.ts';
 import { emptyTail, type Live, tailUpdate, type Ydoc } from './state.ts';
 import { metered, StepMeter } from './steps.ts';
@@ -122,14 +123,6 @@ function noteDropped(doc: Ydoc, clients: Iterable<number>): void {
     doc.dropped ??= new Set();
     doc.dropped.add(writer.session);
   }
-}
-
-/** With fewer items it is written at once, in some 4 ms. */
-const AT_ONCE_ITEMS = 10_000;
-
-/** Whether it is to be folded, and that takes long; one that has not been read is to be read first. */
-export function isLongToWrite({ live, tail, crowding }: Ydoc): boolean {
-  return live !== null && tail.ends.length > 0 && crowding.items > AT_ONCE_ITEMS;
 }
 
 /** Goes on writing it, for the next time that it is folded. */

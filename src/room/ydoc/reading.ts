@@ -5,29 +5,18 @@
 import * as Y from 'yjs';
 import { AppError } from '../../base/errors.ts';
 import { beginLive, materialise, noteDrained } from './live.ts';
+import { isLongToRead } from './long.ts';
 import { type Pieces, piecesOf } from './pieces.ts';
 import { emptyReplica } from './replica.ts';
 import { asStored, SCANNED_STRUCTS, Scanning, STORED } from './scan.ts';
-import { type Live, tailBytes, tailScan, tailUpdate, type Ydoc } from './state.ts';
+import { type Live, tailScan, tailUpdate, type Ydoc } from './state.ts';
 import { metered, StepMeter } from './steps.ts';
 
-/** Less, or fewer items, are read at once, in some 3 ms. */
+/** A longer update of those that came since it was stored is read by pieces. */
 const AT_ONCE_BYTES = 16 * 1024;
-const AT_ONCE_ITEMS = 1_000;
-
-/** Of updates that came since it was stored, so many at a time, unless they are longer than what is typed. */
+/** Others so many at a time, unless they are longer than what is typed. */
 const TOGETHER_MAX = 50;
 const SHORT_BYTES = 128;
-
-/** Whether to read what is not in its `Y.Doc` takes so long that it should be read ahead. */
-export function isLongToRead(doc: Ydoc): boolean {
-  return doc.crowding.items > AT_ONCE_ITEMS && unreadBytes(doc) > AT_ONCE_BYTES;
-}
-
-function unreadBytes({ base, tail, live }: Ydoc): number {
-  if (live === null) return base.length + tailBytes(tail);
-  return tailBytes(tail) - (live.drained === 0 ? 0 : tail.ends[live.drained - 1]!);
-}
 
 const NOTHING_READ = (): number => 0;
 
@@ -36,18 +25,46 @@ interface TailPieces {
   readonly pieces: Pieces | null;
 }
 
+/** The scan of a document's base. */
+export class BaseScanning {
+  readonly #doc: Ydoc;
+  readonly #base: Uint8Array;
+  #scanning: Scanning | null = null;
+
+  constructor(doc: Ydoc) {
+    this.#doc = doc;
+    this.#base = doc.base;
+  }
+
+  /** Scans a piece. Returns whether there is more. */
+  next(): boolean {
+    const doc = this.#doc;
+    if (doc.base !== this.#base || doc.baseScan !== undefined) return false;
+    try {
+      this.#scanning ??= new Scanning(this.#base, STORED);
+      if (this.#scanning.next(SCANNED_STRUCTS)) return true;
+      doc.baseScan = asStored(this.#scanning.end());
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      doc.baseScan = null; // only Yjs can read it
+    }
+    return false;
+  }
+}
+
 export class Reading {
   readonly #doc: Ydoc;
   readonly #base: Uint8Array;
   readonly #ydoc = emptyReplica({ gc: true });
   readonly #meter = new StepMeter();
-  #scan: Scanning | null = null;
+  readonly #scanning: BaseScanning;
   #ofBase: Pieces | null | undefined;
   #ofTail: TailPieces = { index: -1, pieces: null };
 
   constructor(doc: Ydoc) {
     this.#doc = doc;
     this.#base = doc.base;
+    this.#scanning = new BaseScanning(doc);
   }
 
   /** Reads a piece. Returns whether to go on: what cannot be read by pieces is left to whoever needs it. */
@@ -68,7 +85,10 @@ export class Reading {
   #readBase(): boolean {
     const doc = this.#doc;
     if (doc.base !== this.#base) return false;
-    if (doc.baseScan === undefined) return this.#scanBase();
+    if (doc.baseScan === undefined) {
+      this.#scanning.next();
+      return true;
+    }
     if (this.#ofBase === undefined) this.#ofBase = doc.baseScan === null ? null : piecesOf(doc.base, doc.baseScan, NOTHING_READ);
     if (this.#ofBase === null) return false;
     const piece = this.#ofBase.next();
@@ -78,17 +98,6 @@ export class Reading {
     }
     beginLive(doc, this.#ydoc, this.#meter.steps);
     if (doc.tail.ends.length === 0) noteDrained(doc, this.#ydoc, 0);
-    return true;
-  }
-
-  #scanBase(): boolean {
-    try {
-      this.#scan ??= new Scanning(this.#base, STORED);
-      if (!this.#scan.next(SCANNED_STRUCTS)) this.#doc.baseScan = asStored(this.#scan.end());
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      this.#doc.baseScan = null;
-    }
     return true;
   }
 

@@ -14,7 +14,7 @@ import { type Tried, tooManyDocuments, tryUpdate } from './trial.ts';
 import { decodeVector, encodeVector } from './vector.ts';
 import { checkWriters, recordWriters, type Sender } from './writers.ts';
 
-export { isAtHand, isReadToHash, missingFor, missingForSession, snapshotHash, stateVector } from './answers.ts';
+export { isAtHand, missingFor, missingForSession, snapshotHash, stateVector } from './answers.ts';
 export { compactYdoc } from './live.ts';
 export type { Ydoc } from './state.ts';
 export type { Sender } from './writers.ts';

@@ -74,6 +74,7 @@ function aCluster(...names: string[]) {
       findOwner: async (key) => owners.get(key) ?? null,
       isRepeatable: ({ isOnce }) => isOnce !== true,
       isRead: ({ isRead }) => isRead === true,
+      extraMs: () => 0,
       onForwarded: () => undefined,
       onUndelivered: ({ text }, from) => void undelivered.push(`${text} from ${from}`),
     });
