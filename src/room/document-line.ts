@@ -8,7 +8,6 @@ import { type Clock, pause } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
 import { allows } from '../protocol/permissions.ts';
-import { isParting } from './command-kinds.ts';
 import { type DocumentsAhead, formReadBy } from './documents-ahead.ts';
 import { SETTLE_AFTER_MS } from './policy.ts';
 import type { Command, RoomState } from './shapes.ts';
@@ -48,6 +47,8 @@ interface Line {
   readonly commands: BoundedQueue<Command>;
   /** Sessions of which something waits or is under way, and how much. */
   readonly speakers: Map<SessionId, number>;
+  /** How those leave that go meanwhile: after all that they said. There are only as many as there are sessions. */
+  readonly leaving: Map<SessionId, Command>;
 }
 
 export class DocumentLine {
@@ -74,8 +75,9 @@ export class DocumentLine {
 
   /** Whether it has taken the command, to be decided in its turn. @throws AppError ROOM_OVERLOADED when too much waits */
   takes(command: Command): boolean {
+    if (command.type === 'session.leave') return this.#leaves(command);
     if (!this.#isBehind(command) && !takesLong(this.#shell.room, command)) return false;
-    const line = this.#line ?? { commands: new BoundedQueue(WAITING), speakers: new Map() };
+    const line = this.#line ?? { commands: new BoundedQueue(WAITING), speakers: new Map(), leaving: new Map() };
     if (!line.commands.push(command, bytesOf(command))) throw new AppError('ROOM_OVERLOADED');
     count(line, command, 1);
     if (this.#line === null) void this.#work(line);
@@ -99,10 +101,15 @@ export class DocumentLine {
     this.#shell.tell({ type: 'ydoc.settle' });
   }
 
-  /** Whoever leaves does so after all that was said. */
   #isBehind(command: Command): boolean {
-    if (this.#line === null) return false;
-    return isParting(command) || (isOfYdoc(command) && command.from !== null && this.#line.speakers.has(command.from));
+    if (this.#line === null || !isOfYdoc(command) || command.from === null) return false;
+    return this.#line.speakers.has(command.from);
+  }
+
+  #leaves(command: Extract<Command, { type: 'session.leave' }>): boolean {
+    if (this.#line?.speakers.has(command.sessionId) !== true) return false;
+    this.#line.leaving.set(command.sessionId, command);
+    return true;
   }
 
   async #work(line: Line): Promise<void> {
@@ -113,8 +120,17 @@ export class DocumentLine {
         this.#shell.refuse(command, error),
       );
       count(line, command, -1);
+      this.#letLeave(line);
     }
     this.#line = null;
+  }
+
+  #letLeave({ leaving, speakers }: Line): void {
+    for (const [session, command] of leaving) {
+      if (speakers.has(session)) continue;
+      leaving.delete(session);
+      this.#shell.tell(command);
+    }
   }
 
   /** What is answered to the last piece; to the command itself where it has none. */
@@ -126,15 +142,20 @@ export class DocumentLine {
 
   async #decideChange(command: Change, decide: (piece: Command) => unknown): Promise<unknown> {
     const { room } = this.#shell;
-    if (!mayBeLong(command.update) || !mayChange(room, command)) return decide(command);
+    if (!mayBeLong(command.update) || !mayChange(room, command) || isKnown(room, command, this.#deps.clock))
+      return decide(command);
     const scanned = await this.#deps.documents.scan(command.update);
     const from = { session: command.from, live: room.sessions };
     const pieces = longUpdatePieces(room, { ...command, from, scanned });
     let update = pieces?.next() ?? null;
     if (pieces === null || update === null) return decide(command);
-    for (let next = pieces.next(); next !== null; next = pieces.next()) {
+    const refusals = refusalsOf(room, command);
+    for (let next = pieces.next(); next !== null && mayChange(room, command); next = pieces.next()) {
       const piece = { type: command.type, guid: command.guid, from: command.from, update }; // it is the last that answers the request
-      await this.#inTurn(() => void Promise.resolve(decide(piece)).catch(() => undefined)); // the last hears what it hears
+      await this.#inTurn(() => {
+        if (mayChange(room, command)) Promise.resolve(decide(piece)).catch(() => undefined); // the last hears what it hears
+      });
+      if (refusalsOf(room, command) !== refusals) return null; // its session has heard that
       update = next;
     }
     const last = { ...command, update };
@@ -143,7 +164,7 @@ export class DocumentLine {
 
   async #inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
     await this.#roomForMore();
-    return this.#deps.documents.inTurn(work);
+    return this.#deps.documents.turn(work);
   }
 
   async #roomForMore(): Promise<void> {
@@ -207,6 +228,16 @@ function neededToAnswer(docs: readonly Ydoc[], vector: Uint8Array): Needs {
 function existing(room: RoomState, guid: string): Ydoc[] {
   const doc = room.ydocs.get(guid);
   return doc === undefined ? [] : [doc];
+}
+
+/** Whether it was decided before: then it is answered, or refused, without being looked at. */
+function isKnown({ requests }: RoomState, { request }: Change, clock: Clock): boolean {
+  return request !== undefined && requests.find(request.id, clock.nowMs()) !== null;
+}
+
+/** Of its session, updates that cost the room its `Y.Doc`: what comes behind one of them would only be tried in vain. */
+function refusalsOf({ sessions }: RoomState, { from }: Change): number {
+  return from === null ? 0 : (sessions.get(from)?.costlyUpdates ?? 0);
 }
 
 function mayChange(room: RoomState, { from }: Change): boolean {

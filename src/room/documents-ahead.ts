@@ -11,7 +11,7 @@ import { YDOC_LIMITS } from './ydoc/limits.ts';
 import { writeAhead } from './ydoc/live.ts';
 import { isLongStep, type YdocStep } from './ydoc/long.ts';
 import { BaseScanning, Reading } from './ydoc/reading.ts';
-import { SCANNED_STRUCTS, type ScannedUpdate, Scanning } from './ydoc/scan.ts';
+import { SCANNED_STRUCTS, type ScannedUpdate, Scanning, scanUpdate } from './ydoc/scan.ts';
 import type { Ydoc } from './ydoc/state.ts';
 
 /** With fewer nodes it is made at once: less than half a millisecond. */
@@ -73,15 +73,17 @@ export class DocumentsAhead {
       state = await this.#makeUnlessChanged(room, form);
   }
 
-  /** The scan of a Yjs update. Rejects with AppError as `scanUpdate` throws it, or WORKER_OVERLOADED when too many wait. */
+  /** The scan of a Yjs update. Rejects with AppError as `scanUpdate` throws it. */
   async scan(update: Uint8Array): Promise<ScannedUpdate> {
+    if (this.#isFull) return scanUpdate(update);
     const scanning = new Scanning(update, YDOC_LIMITS);
     await this.#inSlices(() => !scanning.next(SCANNED_STRUCTS));
     return scanning.end();
   }
 
-  /** Resolves when these steps with Yjs documents take little, or can only be made at once; null: they do already. Rejects with AppError WORKER_OVERLOADED when too many wait. */
+  /** Resolves when these steps with Yjs documents take little, or can only be made at once; null: so it is already, or too many wait. Never rejects. */
   prepare(docs: Iterable<Ydoc>, steps: readonly YdocStep[]): Promise<void> | null {
+    if (this.#isFull) return null;
     const long = [...docs].filter((doc) => steps.some((step) => isLongStep(doc, step)));
     return long.length === 0 ? null : this.#prepareAll(long, steps);
   }
@@ -112,7 +114,7 @@ export class DocumentsAhead {
 
   async #inSlices(step: () => boolean): Promise<void> {
     let isDone = false;
-    while (!isDone) isDone = await this.inTurn(() => this.#slice(step, YDOC_SLICE_MS));
+    while (!isDone) isDone = await this.turn(() => this.#slice(step, YDOC_SLICE_MS));
   }
 
   async #makeUnlessChanged(room: RoomState, form: TextForm): Promise<Progress> {
@@ -127,14 +129,23 @@ export class DocumentsAhead {
       writer.keep(); // in this turn: it may have changed by the next
       return 'done';
     };
-    let state = await this.inTurn(step);
-    while (state === 'more') state = await this.inTurn(step);
+    let state = await this.#inTurn(step);
+    while (state === 'more') state = await this.#inTurn(step);
     return state;
   }
 
-  /** What `work` returns or throws, which is done when nobody waits for less. @throws AppError WORKER_OVERLOADED when too many wait */
-  async inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
-    if (this.#waiting >= WAITING_MAX) throw new AppError('WORKER_OVERLOADED');
+  /** @throws AppError WORKER_OVERLOADED when too many wait */
+  async #inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
+    if (this.#isFull) throw new AppError('WORKER_OVERLOADED');
+    return this.turn(work);
+  }
+
+  get #isFull(): boolean {
+    return this.#waiting >= WAITING_MAX;
+  }
+
+  /** What `work` returns or throws, which is done when its turn comes. Of what is under way already: nobody is refused in the middle. */
+  turn<Outcome>(work: () => Outcome): Promise<Outcome> {
     this.#waiting += 1;
     return new Promise((resolve, reject) =>
       this.#slices.next(() => {

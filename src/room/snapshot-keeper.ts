@@ -109,18 +109,31 @@ export class SnapshotKeeper implements Keeper {
     if (room.version <= this.#savedVersion && !this.#isDoubted) return;
     try {
       const ahead = this.#ahead();
-      if (ahead !== null)
-        await doneWithin(
-          clock,
-          LAST_MS_MAX,
-          ahead.catch(() => undefined),
-        );
+      if (ahead !== null && !(await this.#isDoneInTime(ahead))) return;
       const { version } = room;
-      const saved = this.#save({ bytes: encodeSnapshot(room), version, mayWait }).catch((error: unknown) => this.#failed(error));
+      const bytes = encodeSnapshot(room);
+      if (ahead !== null && !(await this.#isDurable())) return; // something was decided meanwhile
+      const saved = this.#save({ bytes, version, mayWait }).catch((error: unknown) => this.#failed(error));
       await doneWithin(clock, LAST_MS_MAX, saved);
     } catch (error) {
       this.#failed(error);
     }
+  }
+
+  async #isDoneInTime(work: Promise<void>): Promise<boolean> {
+    let isDone = false;
+    const noted = work.then(() => {
+      isDone = true;
+    });
+    await doneWithin(this.#deps.clock, LAST_MS_MAX, noted);
+    return isDone;
+  }
+
+  /** Resolves when all that is decided is in the journal, or with false when the room was lost before. */
+  #isDurable(): Promise<boolean> {
+    return new Promise((resolve) =>
+      this.#shell.whenDurable({ release: () => resolve(true), refuse: () => resolve(false), bytes: 0 }),
+    );
   }
 
   /** The state of this moment, or of the one in which large documents have been read, saved once it is durable; a room has one snapshot under way at most. */

@@ -5,7 +5,7 @@ import { DocumentsAhead } from '../../src/room/documents-ahead.ts';
 import type { Command, RoomState } from '../../src/room/shapes.ts';
 import { isLongToRead } from '../../src/room/ydoc/long.ts';
 import { decodeYdoc, encodeYdoc, factsOf } from '../../src/room/ydoc/ydoc.ts';
-import { aRoom, id, newcomer, say } from '../support/a-room.ts';
+import { aRoom, id, newcomer, READER, say } from '../support/a-room.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 /** A room with ann and bob, on a worker on which each look at the clock takes a millisecond; `turn` is as long as a slice and its rest. */
@@ -191,4 +191,70 @@ test('[DO9] what is refused for its bytes is refused without being decided', asy
   await turns(1);
   expect(refused).toEqual([expect.stringMatching(/nested|deep/)]);
   expect(decided).toEqual([]);
+});
+
+test('[DO9] of deletions none is lost, however many there are of somebody who wrote nothing with them', async () => {
+  const { room, line, turns } = aWorker();
+  const ydoc = new Y.Doc();
+  ydoc.getText('text').insert(0, 'x'.repeat(8_000));
+  store(room, ydoc);
+  const vector = Y.encodeStateVector(ydoc);
+  ydoc.transact(() => {
+    for (let at = 0; at < 3_000; at += 1) ydoc.getText('text').delete(at, 1);
+    ydoc.getText('other').insert(0, 'y'.repeat(20_000));
+  });
+  void line.act(change(null, Y.encodeStateAsUpdate(ydoc, vector)));
+  await turns(300);
+  const copy = new Y.Doc();
+  Y.applyUpdate(copy, encodeYdoc(room.ydocs.get('')!));
+  expect([copy.getText('text').length, copy.getText('other').length]).toEqual([5_000, 20_000]);
+});
+
+test('[DO9] a request whose key was used for something else leaves nothing of it', async () => {
+  const { room, line, turns } = aWorker();
+  say(room, { ...change(null, Y.encodeStateAsUpdate(pictures(5, 1))), request: A_REQUEST } as Command);
+  const asked = {
+    ...change(null, Y.encodeStateAsUpdate(pictures(9, 3_000))),
+    request: { ...A_REQUEST, digest: 'other' },
+  } as Command;
+  const heard = line.act(asked)!.catch((error: Error) => error.message);
+  await turns(100);
+  expect(await heard).toMatch(/Idempotency-Key was used before/);
+  expect([...room.ydocs.get('')!.known.keys()]).toEqual([5]);
+});
+
+test('[DO9] who may not write any more is told so once', async () => {
+  const { room, decided, turns, tell } = aWorker();
+  tell(change('ann', Y.encodeStateAsUpdate(pictures(9, 10_000))));
+  await turns(20);
+  const before = decided.length;
+  say(room, { type: 'session.permit', sessionId: id('ann'), permissions: READER });
+  await turns(200);
+  expect(decided.length).toBe(before + 1);
+});
+
+test('[DO9] others leave at once, and those who said much after it, however much that was', async () => {
+  const { room, turns, tell } = aWorker();
+  const ydoc = pictures(9, 3_000);
+  tell(change('ann', Y.encodeStateAsUpdate(ydoc)));
+  const sent: Uint8Array[] = [];
+  ydoc.on('update', (update: Uint8Array) => sent.push(update));
+  for (let at = 0; at < 999; at += 1) ydoc.getText('text').insert(0, 'a');
+  for (const update of sent) tell(change('ann', update));
+  tell({ type: 'session.leave', sessionId: id('ann') });
+  tell({ type: 'session.leave', sessionId: id('bob') });
+  expect([...room.sessions.keys()]).toEqual(['ann']);
+  await turns(400);
+  expect([...room.sessions.keys()]).toEqual([]);
+  expect(jsonOf(room)).toEqual(ydoc.getText('text').toDelta());
+});
+
+test('[DO10] where too many documents are read, whoever needs another one is not made to wait', () => {
+  const clock = manualClock();
+  const documents = new DocumentsAhead({ ...clock, monotonicMs: clock.monotonicMs });
+  const room = aRoom();
+  store(room, pictures(9, 3_000));
+  const { base } = room.ydocs.get('')!;
+  const begun = Array.from({ length: 600 }, () => documents.prepare([decodeYdoc(base)], ['read']));
+  expect(begun.filter((reading) => reading === null).length).toBeGreaterThan(90);
 });

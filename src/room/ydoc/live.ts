@@ -38,6 +38,7 @@ export function materialise(doc: Ydoc, meter: StepMeter = new StepMeter()): Y.Do
 /** This is its `Y.Doc` from now on: all of the base is in it, which took so many steps, and of the tail nothing for certain. */
 export function beginLive(doc: Ydoc, ydoc: Y.Doc, steps: number): void {
   doc.live = { ydoc, drained: 0 };
+  if (doc.writing?.ydoc !== ydoc) doc.writing = null;
   for (const root of ydoc.share.keys()) doc.roots.add(root);
   doc.crowding.steps = steps;
 }

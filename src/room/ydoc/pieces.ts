@@ -1,67 +1,73 @@
 /**
  * A large update as several small ones, of which Yjs integrates each with those before it: what it needs comes first, whoever wrote it. Structs in V1 do not
- * depend on what stands before them in the bytes, so that a piece is a copy of some of them, with the deletions that are of these; all others come last.
+ * depend on what stands before them in the bytes, so that a piece is a copy of some of them, with the deletions that are of these; then comes what waits for
+ * something else, then all other deletions.
  */
 import * as encoding from 'lib0/encoding';
 import { addAllDeleted, type Deleted, writeDeleted } from './deleted.ts';
 import { RANGE_NUMBERS, type ScannedUpdate, type Span } from './scan.ts';
 import { StructWalk, structPlace } from './struct-walk.ts';
 
-/** Structs, or deleted ranges, of a piece: a millisecond of Yjs. */
+/** Structs of a piece, or deleted ranges: a millisecond of Yjs. */
 const PIECE_ITEMS = 250;
+/** Deleted ranges of a piece that has structs: an entry of several values must not come without its own (`kept-entries.ts`). */
+const RANGES_WITH_STRUCTS_MAX = 4 * PIECE_ITEMS;
 
-/** By client, the clock up to which everything is here. */
+/** By client, the clock up to which everything is here. It may rise meanwhile. */
 export type Reached = (client: number) => number;
 
-/** Null for what waits for something that has not come. */
-export function piecesOf(update: Uint8Array, scanned: Pick<ScannedUpdate, 'spans' | 'deletes'>, reached: Reached): Pieces | null {
+export function piecesOf(update: Uint8Array, scanned: Pick<ScannedUpdate, 'spans' | 'deletes'>, reached: Reached): Pieces {
   const queues = new Map<number, Queue>();
+  const waiting: Queue[] = [];
   for (const span of scanned.spans) {
     const { client, from, to } = span;
-    if (from > reached(client) || queues.has(client)) return null;
-    if (to > reached(client)) queues.set(client, new Queue(update, span, reached(client)));
+    const known = reached(client);
+    if (from > known || queues.has(client)) waiting.push(new Queue(update, span, from));
+    else if (to > known) queues.set(client, new Queue(update, span, known));
   }
-  return new Pieces(queues, reached, new Deletions(scanned.deletes));
+  return new Pieces({ queues, waiting, reached, deletions: new Deletions(scanned.deletes) });
 }
 
-/** Deleted ranges that are in no piece yet. */
+/** The deleted ranges of an update. */
 class Deletions {
   /** In order, three numbers each, as a scan has them. */
   readonly #deletes: readonly number[];
-  /** By client, where the next of its ranges is. */
+  /** Of each range, whether it is in a piece. */
+  readonly #taken: Uint8Array;
+  /** By client, where the next of its ranges is that may belong to a struct. */
   readonly #next = new Map<number, number>();
-  /** By client, how far the range that is next was taken already. */
-  readonly #takenTo = new Map<number, number>();
+  #at = 0;
 
   constructor(deletes: readonly number[]) {
     this.#deletes = deletes;
+    this.#taken = new Uint8Array(deletes.length / RANGE_NUMBERS);
     for (let at = deletes.length - RANGE_NUMBERS; at >= 0; at -= RANGE_NUMBERS) this.#next.set(deletes[at]!, at);
   }
 
-  /** Moves those of a client that begin before `clock`, as far as they are before it, but no more than so many. */
-  take(client: number, clock: number, into: Deleted, rangesMax = Number.POSITIVE_INFINITY): number {
-    let at = this.#next.get(client) ?? this.#deletes.length;
+  /** What is deleted of these clocks of a client, which rise from call to call, but not of more than so many ranges. */
+  within(client: number, clocks: { readonly from: number; readonly to: number }, into: Deleted): void {
+    const deletes = this.#deletes;
+    let at = this.#next.get(client) ?? deletes.length;
+    while (deletes[at] === client && deletes[at + 2]! <= clocks.from) at += RANGE_NUMBERS;
     const ranges: number[] = [];
-    for (; this.#deletes[at] === client && ranges.length < 2 * rangesMax; at += RANGE_NUMBERS) {
-      const from = Math.max(this.#deletes[at + 1]!, this.#takenTo.get(client) ?? 0);
-      const to = Math.min(this.#deletes[at + 2]!, clock);
-      if (from < to) ranges.push(from, to);
-      if (to < this.#deletes[at + 2]!) break;
+    for (; deletes[at] === client && deletes[at + 1]! < clocks.to; at += RANGE_NUMBERS) {
+      const [first, end] = [deletes[at + 1]!, deletes[at + 2]!];
+      if (ranges.length >= 2 * RANGES_WITH_STRUCTS_MAX) break;
+      ranges.push(Math.max(first, clocks.from), Math.min(end, clocks.to));
+      if (first >= clocks.from && end <= clocks.to) this.#taken[at / RANGE_NUMBERS] = 1;
+      if (end > clocks.to) break;
     }
     this.#next.set(client, at);
-    this.#takenTo.set(client, Math.max(clock, this.#takenTo.get(client) ?? 0));
     if (ranges.length > 0) addAllDeleted(into, client, ranges);
-    return ranges.length / 2;
   }
 
-  /** The next of any clients. */
-  takeSome(rangesMax: number): Deleted {
+  /** Some of those that are in no piece. */
+  rest(): Deleted {
     const deleted: Deleted = new Map();
-    let taken = 0;
-    for (const client of this.#next.keys()) {
-      if (taken >= rangesMax) break;
-      taken += this.take(client, Number.POSITIVE_INFINITY, deleted, rangesMax - taken);
-      if (this.#deletes[this.#next.get(client)!] !== client) this.#next.delete(client);
+    for (let taken = 0; this.#at < this.#deletes.length && taken < PIECE_ITEMS; this.#at += RANGE_NUMBERS) {
+      if (this.#taken[this.#at / RANGE_NUMBERS] === 1) continue;
+      addAllDeleted(deleted, this.#deletes[this.#at]!, this.#deletes.slice(this.#at + 1, this.#at + RANGE_NUMBERS));
+      taken += 1;
     }
     return deleted;
   }
@@ -77,6 +83,8 @@ class Queue {
   #clock: number;
   #bytesFrom: number;
   #structsBefore: number;
+  /** It waits until others have come, or is one of those for which others wait. */
+  isInChain = false;
 
   constructor(update: Uint8Array, span: Span, clock: number) {
     this.client = span.client;
@@ -95,8 +103,9 @@ class Queue {
   }
 
   /** What the walk has passed since the last time. */
-  write(encoder: encoding.Encoder): void {
+  write(encoder: encoding.Encoder, deletions: Deletions, into: Deleted): void {
     const { clock, bytesFrom, structsBefore } = this.walk;
+    deletions.within(this.client, { from: this.#clock, to: clock }, into);
     this.#write(encoder, structsBefore, bytesFrom);
     this.#clock = clock;
     this.#bytesFrom = bytesFrom;
@@ -104,8 +113,10 @@ class Queue {
   }
 
   /** All that is left. */
-  writeRest(encoder: encoding.Encoder): void {
+  writeRest(encoder: encoding.Encoder, deletions: Deletions, into: Deleted): void {
+    deletions.within(this.client, { from: this.#clock, to: this.#span.to }, into);
     this.#write(encoder, this.#span.structs, this.#span.bytesTo);
+    this.#structsBefore = this.#span.structs;
   }
 
   #write(encoder: encoding.Encoder, structsTo: number, bytesTo: number): void {
@@ -116,30 +127,32 @@ class Queue {
   }
 }
 
+interface Parts {
+  readonly queues: ReadonlyMap<number, Queue>;
+  /** Spans that something has to come before that is not in the update. */
+  readonly waiting: readonly Queue[];
+  readonly reached: Reached;
+  readonly deletions: Deletions;
+}
+
 export class Pieces {
-  readonly #queues: ReadonlyMap<number, Queue>;
+  readonly #parts: Parts;
   readonly #inOrder: readonly Queue[];
-  readonly #reached: Reached;
-  readonly #deletions: Deletions;
   /** Of `#inOrder`, whose turn it is. */
   #at = 0;
-  /** Those that others wait for, the next one last. */
-  readonly #needed: Queue[] = [];
+  /** Those that wait until others have come, the first that may go on last. */
+  readonly #chain: Queue[] = [];
+  #waitingAt = 0;
   #hasStructs = true;
 
-  constructor(queues: ReadonlyMap<number, Queue>, reached: Reached, deletions: Deletions) {
-    this.#queues = queues;
-    this.#inOrder = [...queues.values()];
-    this.#reached = reached;
-    this.#deletions = deletions;
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#inOrder = [...parts.queues.values()];
   }
 
   /** The next one; null behind the last. */
   next(): Uint8Array | null {
-    const structs = this.#hasStructs ? this.#nextStructs() : null;
-    if (structs !== null) return structs;
-    const deleted = this.#deletions.takeSome(PIECE_ITEMS);
-    return deleted.size === 0 ? null : written(NO_QUEUES, { write: () => undefined, deleted });
+    return (this.#hasStructs ? this.#nextStructs() : null) ?? this.#nextWaiting() ?? this.#nextDeletes();
   }
 
   #nextStructs(): Uint8Array | null {
@@ -152,23 +165,22 @@ export class Pieces {
       queue.walk.next();
     }
     this.#hasStructs = touched.size > 0;
-    if (!this.#hasStructs) return null;
-    const deleted: Deleted = new Map();
-    for (const { client, walk } of touched) this.#deletions.take(client, walk.clock, deleted);
-    return written(touched, { write: (queue, encoder) => queue.write(encoder), deleted });
+    return this.#hasStructs ? this.#written([...touched], (queue, ...rest) => queue.write(...rest)) : null;
   }
 
-  /** Whose next struct needs nothing that is not here or in a piece. Stuck where some wait for each other, or for what is in no update: Yjs is to find out. */
+  /** Whose next struct needs nothing that is not here or in a piece. Stuck where some wait for each other, or for what has not come: Yjs is to find out. */
   #queueAtHand(): Queue | 'none' | 'stuck' {
     while (this.#inOrder[this.#at]?.walk.isOver === true) this.#at += 1;
-    let queue = this.#inOrder[this.#at];
-    if (queue === undefined) return 'none';
-    for (queue = this.#needed.pop() ?? queue; ; ) {
+    const first = this.#inOrder[this.#at];
+    if (first === undefined) return 'none';
+    for (let queue = this.#chain.pop() ?? first; ; ) {
+      queue.isInChain = false;
       const missing = this.#missingTo(queue);
       if (missing === null) return queue;
-      const needed = this.#queues.get(missing);
-      if (needed === undefined || needed.walk.isOver || this.#needed.includes(needed) || needed === queue) return 'stuck';
-      this.#needed.push(queue);
+      const needed = this.#parts.queues.get(missing);
+      queue.isInChain = true;
+      if (needed === undefined || needed.walk.isOver || needed.isInChain) return 'stuck';
+      this.#chain.push(queue);
       queue = needed;
     }
   }
@@ -181,30 +193,42 @@ export class Pieces {
   }
 
   #reachedOf(client: number): number {
-    return Math.max(this.#reached(client), this.#queues.get(client)?.walk.clock ?? 0);
+    const { reached, queues } = this.#parts;
+    return Math.max(reached(client), queues.get(client)?.walk.clock ?? 0);
   }
 
   #rest(): Uint8Array {
     this.#hasStructs = false;
     const left = this.#inOrder.filter((queue) => !queue.isWritten);
+    return this.#written(left, (queue, ...rest) => queue.writeRest(...rest));
+  }
+
+  #nextWaiting(): Uint8Array | null {
+    const queue = this.#parts.waiting[this.#waitingAt];
+    if (queue === undefined) return null;
+    this.#waitingAt += 1;
+    return this.#written([queue], (one, ...rest) => one.writeRest(...rest));
+  }
+
+  #nextDeletes(): Uint8Array | null {
+    const deleted = this.#parts.deletions.rest();
+    return deleted.size === 0 ? null : encode([], () => undefined, deleted);
+  }
+
+  #written(queues: readonly Queue[], write: (queue: Queue, encoder: encoding.Encoder, from: Deletions, into: Deleted) => void) {
     const deleted: Deleted = new Map();
-    for (const { client } of left) this.#deletions.take(client, Number.POSITIVE_INFINITY, deleted);
-    return written(left, { write: (queue, encoder) => queue.writeRest(encoder), deleted });
+    return encode(queues, (queue, encoder) => write(queue, encoder, this.#parts.deletions, deleted), deleted);
   }
 }
 
-interface Piece {
-  readonly write: (queue: Queue, encoder: encoding.Encoder) => void;
-  readonly deleted: Deleted;
-}
-
-const NO_QUEUES: Queue[] = [];
-
-function written(queues: Iterable<Queue>, { write, deleted }: Piece): Uint8Array {
-  const of = [...queues];
+function encode(
+  queues: readonly Queue[],
+  write: (queue: Queue, encoder: encoding.Encoder) => void,
+  deleted: Deleted,
+): Uint8Array {
   return encoding.encode((encoder) => {
-    encoding.writeVarUint(encoder, of.length);
-    for (const queue of of) write(queue, encoder);
+    encoding.writeVarUint(encoder, queues.length);
+    for (const queue of queues) write(queue, encoder);
     writeDeleted(encoder, deleted);
   });
 }

@@ -58,7 +58,8 @@ export class Reading {
   readonly #ydoc = emptyReplica({ gc: true });
   readonly #meter = new StepMeter();
   readonly #scanning: BaseScanning;
-  #ofBase: Pieces | null | undefined;
+  #ofBase: Pieces | null = null;
+  #isHandedOver = false;
   #ofTail: TailPieces = { index: -1, pieces: null };
 
   constructor(doc: Ydoc) {
@@ -84,29 +85,32 @@ export class Reading {
 
   #readBase(): boolean {
     const doc = this.#doc;
-    if (doc.base !== this.#base) return false;
+    if (doc.base !== this.#base || this.#isHandedOver) return false; // what was handed over is not used again once it was thrown away
     if (doc.baseScan === undefined) {
       this.#scanning.next();
       return true;
     }
-    if (this.#ofBase === undefined) this.#ofBase = doc.baseScan === null ? null : piecesOf(doc.base, doc.baseScan, NOTHING_READ);
-    if (this.#ofBase === null) return false;
+    if (doc.baseScan === null) return false;
+    this.#ofBase ??= piecesOf(doc.base, doc.baseScan, NOTHING_READ);
     const piece = this.#ofBase.next();
     if (piece !== null) {
       metered(this.#meter, () => Y.applyUpdate(this.#ydoc, piece));
       return true;
     }
+    this.#isHandedOver = true;
     beginLive(doc, this.#ydoc, this.#meter.steps);
     if (doc.tail.ends.length === 0) noteDrained(doc, this.#ydoc, 0);
     return true;
   }
 
   #readTail(live: Live): boolean {
+    const doc = this.#doc;
     const piece = this.#pieceOfTail(live);
     const meter = new StepMeter();
     if (piece === null) metered(meter, () => live.ydoc.transact(() => this.#applySome(live)));
     else metered(meter, () => Y.applyUpdate(live.ydoc, piece));
-    this.#doc.crowding.steps += meter.steps;
+    doc.crowding.steps += meter.steps;
+    if (live.drained === doc.tail.ends.length) noteDrained(doc, live.ydoc, 0);
     return true;
   }
 

@@ -181,7 +181,10 @@ function takeBack(doc: Ydoc, before: Before, ydoc: Y.Doc | null): void {
   doc.roots = before.roots;
   doc.crowding = before.crowding;
   doc.live = ydoc === null ? null : { ydoc, drained: doc.tail.ends.length };
-  if (ydoc === null) return;
+  if (ydoc === null) {
+    doc.writing = null; // of a Y.Doc that has the update
+    return;
+  }
   ydoc.store.pendingStructs = before.structs;
   ydoc.store.pendingDs = before.deletes;
 }

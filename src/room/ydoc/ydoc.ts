@@ -122,7 +122,6 @@ export function longUpdatePieces(
   checkFit(doc, update, { scanned, from, limits });
   if (isHere(doc, scanned)) return null;
   checkSize(doc, scanned, limits);
-  if (doc.pendingBytes > 0) return null;
   return piecesOf(update, scanned, (client) => docOf().known.get(client) ?? 0);
 }
 

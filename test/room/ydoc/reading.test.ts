@@ -19,7 +19,7 @@ import {
   snapshotHash,
   type Ydoc,
 } from '../../../src/room/ydoc/ydoc.ts';
-import { aClient, type Chance, chanceOf, docOf, edit, from, hashOf } from './builders.ts';
+import { aClient, bytes, type Chance, chanceOf, docOf, edit, from, hashOf, string, stringAfter } from './builders.ts';
 
 const FACTOR = Number(process.env.FUZZ_FACTOR ?? 1);
 const FIRST_SEED = Number(process.env.FUZZ_SEED ?? 1);
@@ -102,6 +102,63 @@ describe('[YD28] a document that is read a piece at a time', () => {
       expect([snapshotHash(again), again.known.size]).toEqual([hashOf(reference), doc.known.size]);
     }
   });
+});
+
+describe('[YD28] a reading', () => {
+  const stored = (ydoc: Y.Doc): Ydoc => {
+    const doc = emptyYdoc();
+    acceptUpdate(doc, Y.encodeStateAsUpdate(ydoc), from('one'));
+    return decodeYdoc(encodeYdoc(doc), factsOf(doc));
+  };
+  const pictures = (clientID: number, count: number, ydoc = new Y.Doc()): Y.Doc => {
+    ydoc.clientID = clientID;
+    const at = ydoc.getText('text').length;
+    ydoc.transact(() => {
+      for (let index = 0; index < count; index += 1) ydoc.getText('text').insertEmbed(at + index, { index });
+    });
+    return ydoc;
+  };
+
+  test('hands its Y.Doc over once: one into which a refused update went is not used again', () => {
+    const ydoc = pictures(7, 3_000);
+    const doc = stored(ydoc);
+    const reading = new Reading(doc);
+    while (doc.live === null) expect(reading.read()).toBe(true);
+    const deep = new Y.Doc();
+    deep.clientID = 666;
+    let map = deep.getMap('deep');
+    deep.transact(() => {
+      for (let depth = 0; depth < 80; depth += 1) map = map.set('k', new Y.Map());
+    });
+    expect(() => acceptUpdate(doc, Y.encodeStateAsUpdate(deep), from('other'))).toThrow(/nests types deeper/);
+    while (reading.read());
+    acceptUpdate(doc, Y.encodeStateAsUpdate(pictures(7, 1, ydoc)), from('one'));
+    expect([...docOf(encodeYdoc(doc)).store.clients.keys()]).toEqual([7]);
+  });
+
+  test('notes what it has read as it is noted of what is read at once', () => {
+    const ydoc = pictures(7, 3_000);
+    const [one, other] = [stored(ydoc), stored(ydoc)];
+    const update = Y.encodeStateAsUpdate(pictures(7, 2_500, ydoc), Y.encodeStateVector(docOf(one.base)));
+    for (const doc of [one, other]) replayUpdate(doc, update);
+    materialise(one);
+    const reading = new Reading(other);
+    while (reading.read());
+    expect(other.crowding).toEqual(one.crowding);
+  });
+});
+
+test('[YD27] of two thousand clients each of whom needs the one before, all come in order', () => {
+  const clients = Array.from({ length: 2_000 }, (_, index) => 2_000 - index);
+  const blocks = clients.flatMap((client) => [1, client, 0, client === 1 ? string('a') : stringAfter(client - 1, 0, 'a')]);
+  const update = bytes(clients.length, ...blocks, 0);
+  const copy = new Y.Doc();
+  const pieces = piecesOf(update, scanStored(update)!, () => 0);
+  for (let piece = pieces.next(); piece !== null; piece = pieces.next()) {
+    Y.applyUpdate(copy, piece);
+    expect(copy.store.pendingStructs).toBeNull();
+  }
+  expect(copy.getText('text').length).toBe(2_000);
 });
 
 describe('[YD30] a document that is written a piece at a time', () => {
