@@ -19,16 +19,15 @@ import type { Phase, Who } from './connection-phase.ts';
 import { EarlyFrames } from './early-frames.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
 import { askForOthers, CATCH_UP_MS_MAX, commandsOf, eventsFrame } from './frame-commands.ts';
-import type { Reader } from './held-answers.ts';
 import type { Speaker, Waiting } from './intake.ts';
 import type { Hearer } from './recipient.ts';
-import { ANEW_MS_MAX, pauseBeforeRejoinMs, REJOIN_AFTER, RESEND_MS_MAX } from './rejoin.ts';
+import { ANEW_MS_MAX, pauseBeforeRejoinMs, REJOIN_AFTER } from './rejoin.ts';
 import type { Command } from './shapes.ts';
 import { closeCodeFor, type SocketTarget } from './socket-target.ts';
 import { Told } from './told.ts';
-import { Unanswered } from './unanswered.ts';
+import { type Client, Unanswered } from './unanswered.ts';
 
-export class Connection implements SocketHandler, Hearer, Speaker, Reader {
+export class Connection implements SocketHandler, Hearer, Speaker, Client {
   readonly #deps: ConnectionDeps;
   readonly #book: ConnectionBook;
   readonly #socket: Socket;
@@ -51,6 +50,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   /** Where its room is, as of its last join; null for this worker. */
   at: WorkerAddress | null = null;
   id: SessionId; // the session it carries at present
+  actor: number | null = null; // its number in the room
   heardAtMs: number; // monotonic: the last frame from the client
   #ratedAtMs = 0; // when what the rate is asked of had come
   expiresAtMs = Number.POSITIVE_INFINITY;
@@ -111,8 +111,8 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
       try {
         this.#renewId(roomId);
         await this.#join({ roomId, target }, () => {
-          this.#awaitUnanswered();
-          this.#pass(this.#told.again(this.id));
+          this.#unanswered?.rejoined();
+          this.pass(this.#told.again(this.id));
           this.#hearEarly();
         });
         return;
@@ -124,27 +124,13 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
     }
   }
 
-  /** A client that does not send again what it was never answered is helped by a new connection alone. */
-  #awaitUnanswered(): void {
-    this.#unanswered?.rejoined();
-    if (this.#unanswered?.isAwaiting !== true) return;
-    this.#endUnlessAnswered(this.id);
-  }
-
-  #endUnlessAnswered(id: SessionId): void {
-    this.#deps.clock.after(RESEND_MS_MAX, () => {
-      if (this.id !== id || this.#unanswered?.isAwaiting !== true) return;
-      if (this.waiting === null) this.refuse(new AppError('ROOM_MOVED'));
-      else this.#endUnlessAnswered(id); // what it sent may be among what waits
-    });
-  }
-
   /** Until a join has stood: one that was lost on the way says so before its answer is looked at. What follows is done at once: nothing may come in between. */
   async #join({ roomId, target }: { roomId: RoomId; target: SocketTarget }, entered: () => void): Promise<void> {
     for (;;) {
       this.#isLost = false;
       const who = this.#who!;
-      await this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.id, ...who } });
+      const joined = await this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.id, ...who } });
+      this.actor = (joined as { actor: number } | undefined)?.actor ?? null;
       if (this.isClosed) return this.#tellLeave(roomId);
       this.at = this.#deps.rooms.locationOf(roomId);
       this.#line = this.#deps.rooms.lineTo(roomId);
@@ -307,7 +293,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   /** Unless it is behind again: then it drains again. */
   #askForOthers(): void {
     this.#willAsk = false;
-    if (this.#phase.name === 'entered' && this.#budget.caughtUp()) this.#pass([askForOthers(this.#kind, this.id)]);
+    if (this.#phase.name === 'entered' && this.#budget.caughtUp()) this.pass([askForOthers(this.#kind, this.id)]);
   }
 
   #take(data: string | Uint8Array): void {
@@ -319,7 +305,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
 
   #handOn(data: string | Uint8Array, commands: readonly Command[]): 'passed' | 'held' | 'too much' {
     if (this.#files === null && !commands.some(namesFiles)) {
-      this.#pass(commands);
+      this.pass(commands);
       return 'passed';
     }
     this.#files ??= this.#fileCheck();
@@ -329,12 +315,12 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   #fileCheck(): FileCheck {
     return new FileCheck({
       findMissing: (fileIds) => this.#deps.findMissingFiles(this.roomId as RoomId, fileIds),
-      pass: (commands) => this.#pass(commands),
+      pass: (commands) => this.pass(commands),
       failed: (error) => this.#failed(error),
     });
   }
 
-  #pass(commands: readonly Command[]): void {
+  pass(commands: readonly Command[]): void {
     for (const command of commands) {
       this.#told.note(command);
       if (this.#phase.name !== 'entered')
@@ -381,6 +367,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Reader {
   }
 
   leave(): void {
+    if (this.#isGone && this.#phase.name === 'entered') this.#unanswered?.heardLast();
     const phase = this.#phase;
     if (phase.name === 'closed') return;
     this.#phase = { name: 'closed' };

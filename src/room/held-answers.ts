@@ -41,7 +41,7 @@ interface Held {
 const READ_MS_MIN = 200;
 const READ_CHARACTERS_PER_MS = 20_000;
 /** Nothing is held for longer, and no answer with more behind it: a text takes edits of a thousand versions ago (LT8). */
-const HELD_MS_MAX = 10_000;
+export const HELD_MS_MAX = 10_000;
 const HELD_BYTES_MAX = 64 * 1024;
 
 export class HeldAnswers {
@@ -97,7 +97,7 @@ export class HeldAnswers {
   ponged(data: string): void {
     if (data !== String(this.#pings) || this.#pongs === this.#pings || this.#unread === null) return;
     this.#pongs = this.#pings;
-    this.#readByMs = this.#clock.monotonicMs() + READ_MS_MIN + Math.floor(this.#unread.characters / READ_CHARACTERS_PER_MS);
+    this.#readByMs = this.#clock.monotonicMs() + msToRead(this.#unread);
     this.#setTimer();
   }
 
@@ -185,6 +185,11 @@ export class HeldAnswers {
 }
 
 const NONE: readonly string[] = [];
+
+/** From when it has arrived. */
+export function msToRead({ characters }: Pick<StorageSent, 'characters'>): number {
+  return READ_MS_MIN + Math.floor(characters / READ_CHARACTERS_PER_MS);
+}
 
 export function isTextEdit({ type }: Op): boolean {
   return type === OP.UPDATE_TEXT;

@@ -37,6 +37,7 @@ const CUT_MS_MAX = 500;
 export async function converge(server: OwnServer, { scenario, seed }: Run): Promise<Outcome> {
   const rules = SCENARIOS[scenario];
   const dice = new Dice(seed);
+  const writing = new Dice(seed + 1_000_003); // of its own: else no seed would be what it was
   const roomId = `fuzz:${scenario}:${seed}:${performance.now().toString(36)}`;
   await server.backend.createRoom(roomId, { defaultAccesses: [] });
   await uploadAs(server, roomId, FILE);
@@ -61,6 +62,7 @@ export async function converge(server: OwnServer, { scenario, seed }: Run): Prom
           patch(server, roomId, replica.editor.patch(replica.root)).then((fault) => void serverFaults.push(...fault)),
         );
       } else replica.edit(dice.chance(0.15) ? 1 + dice.below(5) : 0);
+      if (!rules.undo) writing.pick(replicas).writeOwn(); // undone, it would be an older one
       if (dice.chance(0.5)) await sleep(dice.below(PAUSE_MS_MAX));
     }
     await Promise.all([...cutting, ...patching]);

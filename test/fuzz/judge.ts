@@ -73,6 +73,7 @@ async function faultsOf(server: OwnServer, { roomId, replicas, serverJson }: Com
     const told = plain(mirror.toJSON());
     if (!isDeepStrictEqual(told, serverJson)) faults.push(`${name} was told ${JSON.stringify(told)}`);
   }
+  for (const replica of replicas) if (replica.isAtRest) faults.push(...replica.faultOfOwn(serverJson));
   const newcomer = new Replica(server, { roomId, name: 'N', rules: SCENARIOS.online, dice: new Dice(1), delayMsMax: 0 });
   try {
     await newcomer.loaded();

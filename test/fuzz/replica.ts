@@ -31,6 +31,7 @@ export class Replica {
   /** Why the client has given up, if it has. */
   readonly #refusals: string[] = [];
   root!: LiveObject<any>;
+  #writes = 0;
 
   constructor(server: OwnServer, { roomId, name, rules, dice, delayMsMax }: ReplicaOptions) {
     this.name = name;
@@ -72,6 +73,22 @@ export class Replica {
     } catch (error) {
       this.thrown.push(error);
     }
+  }
+
+  /** Writes under a key of its own, which nobody else does. */
+  writeOwn(): void {
+    this.#writes += 1;
+    this.root.set(this.#ownKey, this.#writes);
+  }
+
+  /** What is wrong with what is there under it. */
+  faultOfOwn(serverJson: unknown): string[] {
+    const there = (serverJson as Record<string, unknown>)[this.#ownKey] ?? 0;
+    return there === this.#writes ? [] : [`${this.name} wrote ${this.#writes} under its own key, and the server has ${there}`];
+  }
+
+  get #ownKey(): string {
+    return `last of ${this.name}`;
   }
 
   travel(direction: 'undo' | 'redo'): void {

@@ -22,7 +22,7 @@ import { nodesIn, serializedNodes } from '../support/storage-documents.ts';
 let ops = 0;
 const set = (from: string): Command => {
   ops += 1;
-  return { type: 'storage.change', from: id(from), ops: [{ type: 3, id: 'root', opId: `1:${ops}`, data: { a: ops } }] };
+  return { type: 'storage.change', from: id(from), ops: [{ type: 3, id: 'root', opId: `9:${ops}`, data: { a: ops } }] };
 };
 const typed = (text: string): Uint8Array => {
   const doc = new Y.Doc();

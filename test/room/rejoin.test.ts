@@ -24,6 +24,7 @@ async function aClient() {
   const joins: { session: string; permissions: unknown; answer(value?: unknown): void; refuse(code: ErrorCode): void }[] = [];
   const closes: number[] = [];
   const sent: unknown[] = [];
+  const pings: string[] = [];
   const gateway = new Gateway({
     clock,
     workerName: 'w',
@@ -65,7 +66,7 @@ async function aClient() {
     {
       send: (frame) => sent.push(frame) > 0,
       cork: (writes) => writes(),
-      ping: () => undefined,
+      ping: (data) => void pings.push(data),
       close: (code) => void closes.push(code),
       bufferedBytes: () => 0,
     },
@@ -77,7 +78,7 @@ async function aClient() {
   say({ type: 100, data: { x: 1 }, targetActor: -1 }, { type: 200 });
   const types = (): string[] => told.splice(0).map((command) => command.type);
   types();
-  return { clock, room, told, types, joins, closes, sent, gateway, handler, say };
+  return { clock, room, told, types, joins, closes, sent, pings, gateway, handler, say };
 }
 
 describe('a session whose room is lost', () => {
@@ -233,8 +234,8 @@ describe('a session whose room is lost', () => {
     expect(closes).toEqual([]);
   });
 
-  test('[RJ12] a client whose ops were all answered, or that has none, is not held back', async () => {
-    const { gateway, joins, told, say } = await aClient();
+  test('[RJ12] a client whose ops were all answered, or that has none, sends nothing again: it has to be there, no more', async () => {
+    const { gateway, joins, told, say, pings, handler } = await aClient();
     say({ type: 201, ops: [op(0), op(1)] });
     gateway.deliver([recipientOf(first)], [{ data: 'both', droppable: false, answers: ['1:0', '1:1'] }]);
     gateway.loseSessions([first]);
@@ -242,8 +243,12 @@ describe('a session whose room is lost', () => {
     joins[1]!.answer();
     await settled();
     told.splice(0);
+    gateway.deliver([recipientOf(second)], [{ data: 'storage', droppable: false, restarts: true }]);
     say({ type: 201, ops: [op(2)] });
-    expect(told).toHaveLength(1);
+    expect(told).toEqual([]);
+    handler.ponged(pings.at(-1)!);
+    say({ type: 201, ops: [op(2), op(3)] });
+    expect(told).toMatchObject([{ from: second, ops: [{ opId: '1:2' }, { opId: '1:3' }] }]);
   });
 
   test('[RJ13] a client that does not send them again within 10 s has to come back over a new connection', async () => {

@@ -118,7 +118,7 @@ function withPeople(world: ReturnType<typeof anActor>) {
 const set = (from: string, op: number, value: number): Command => ({
   type: 'storage.change',
   from: id(from),
-  ops: [{ type: 3, id: 'root', opId: `1:${op}`, data: { a: value } }],
+  ops: [{ type: 3, id: 'root', opId: `${from === 'ann' ? 1 : 2}:${op}`, data: { a: value } }],
 });
 
 test('[GA1] neither the ack nor what others are told of an op leaves before its commit', async () => {

@@ -219,7 +219,10 @@ class Link implements Socket {
   }
 
   ping(data: string): void {
-    if (this.#isOpen) this.#toClient(() => this.#toServer(() => this.#handler?.ponged(data)));
+    if (!this.#isOpen) return;
+    this.#toClient(() => {
+      if (!this.#hasHungUp) this.#toServer(() => this.#handler?.ponged(data));
+    });
   }
 
   bufferedBytes(): number {

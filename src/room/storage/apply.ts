@@ -4,11 +4,13 @@
  * The rules of single ops stand in `apply-create.ts`, `apply-change.ts` and `apply-text.ts`. Permissions, files and delivery are
  * other people's business.
  */
-import { CRDT, OP, type Op } from '../../protocol/storage-ops.ts';
+import { SmallSet } from '../../base/small.ts';
+import { CRDT, type CreateOp, OP, type Op } from '../../protocol/storage-ops.ts';
 import { applyDeleteCrdt, applyDeleteObjectKey, applySetParentKey, applyUpdateObject } from './apply-change.ts';
 import { applyCreate } from './apply-create.ts';
 import { applyUpdateText, replayUpdateText, type Within } from './apply-text.ts';
 import { refusedGrowth } from './object-size.ts';
+import { inOrderMade } from './op-order.ts';
 import type { Surplus } from './surplus.ts';
 import { withoutEchoes } from './text-resend.ts';
 import { TextWork } from './text-work.ts';
@@ -73,14 +75,28 @@ export function applyOps(storage: Storage, ops: readonly Op[], { actor, numbersE
   const batch = newBatch(numbersEnd);
   const { applied } = batch;
   const prefix = `${actor}:`;
-  for (const op of withoutEchoes(storage.nodes, ops, batch.work)) {
+  const made = ops.length > 1 ? new SmallSet<string>() : null;
+  for (const op of withoutEchoes(storage.nodes, inOrderMade(ops), batch.work)) {
     const isReplay = op.opId?.startsWith(prefix) === false;
     const verdict = applyOp(storage, op, batch, isReplay ? 'earlier' : 'this');
     if (isReplay && op.type !== OP.UPDATE_TEXT) applied.needsRepair = true;
     if (verdict.is === 'applied' && (isReplay || verdict.revives === true || isOlder(op, prefix)))
       repeatCreate(storage, verdict.op, applied);
+    if (made === null || !('parentId' in op)) continue;
+    if (verdict.is === 'applied') made.add(op.id);
+    else if (verdict.is === 'known') replaceAgain(storage, op, { made, batch });
   }
   return applied;
+}
+
+/** An item that this message made anew, and that its client had replaced by one that is here still, goes again. */
+function replaceAgain(
+  storage: Storage,
+  { intent, deletedId }: CreateOp,
+  { made, batch }: { readonly made: ReadonlySet<string>; readonly batch: Batch },
+): void {
+  if (intent === 'set' && deletedId !== undefined && made.has(deletedId))
+    applyOp(storage, { type: OP.DELETE_CRDT, id: deletedId }, batch);
 }
 
 /** Whether it makes a node that this connection did not make first: that comes back, however long ago it was deleted. */

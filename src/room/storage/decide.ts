@@ -15,6 +15,7 @@ import { takeBackReplies } from '../schema/take-back.ts';
 import type { Command, Effect, RestIds, RoomState, Session } from '../shapes.ts';
 import { type Applied, applyOps, type Sender } from './apply.ts';
 import type { NewIds } from './draft.ts';
+import { comeLate, noteHeir } from './heirs.ts';
 import { opsFromLson } from './lson.ts';
 import { withTexts } from './ops-text.ts';
 import { applyJsonPatch } from './patch.ts';
@@ -35,6 +36,9 @@ export function decideStorageFetch(room: RoomState, { from }: Of<'storage.fetch'
 
 export function decideStorageChange(room: RoomState, { from, ops, missingFiles = [] }: Of<'storage.change'>): Effect[] {
   const session = sessionOf(room, from);
+  const { heirs } = room.storage;
+  if (comeLate(heirs, ops, session.actor)) return [{ type: 'close', session: from, code: 'ROOM_MOVED', facts: {}, when: 'now' }];
+  noteHeir(heirs, ops, session.actor);
   const work = (): Applied => applyOps(room.storage, ops, { actor: session.actor, numbersEnd: room.numbers.next });
   const reason = reasonAgainst(session, missingFiles);
   if (reason !== null) {

@@ -7,6 +7,7 @@ import type { Json } from '../../base/json.ts';
 import { SmallMap } from '../../base/small.ts';
 import { CRDT, type LiveTextData, ROOT_ID } from '../../protocol/storage-ops.ts';
 import { countMember } from '../../protocol/storage-values.ts';
+import { type Heirs, noHeirs } from './heirs.ts';
 import {
   attach,
   type Content,
@@ -41,6 +42,8 @@ export interface Storage {
   readonly textOpIds: RecentIds;
   /** What clients that left had heard of the texts. */
   readonly departures: Departures;
+  /** Which connections brought back the ops of others. */
+  readonly heirs: Heirs;
   /** How many nodes stand for a file, by the file's id. */
   readonly files: Map<string, number>;
   /** Count of changes, and of those taken back: whoever reads it in parts sees by it that it has to begin anew. */
@@ -73,6 +76,7 @@ export function emptyStorage(): Storage {
     deletedIds,
     textOpIds,
     departures: noDepartures(),
+    heirs: noHeirs(),
     files: new SmallMap(),
     edits: 0,
     texts: null,

@@ -125,8 +125,8 @@ describe('UPDATE_TEXT', () => {
     const resent = updateText('2:0', '1:0', 1, [insert(0, 'X')]);
     expect(send(storage, updateText('5:0', '1:0', 1, []), resent)).toMatchObject({
       replies: [
-        { opId: '5:0', ops: [] },
         { opId: '2:0', version: 1, ops: [] },
+        { opId: '5:0', ops: [] },
       ],
       needsRepair: false,
     });

@@ -279,6 +279,38 @@ describe('ops that come again', () => {
     expect(compactNodes(storage)).toEqual(before);
   });
 
+  test('[ST45] ops of one message are applied in the order in which their ids were made, not as text: of those without an id nothing is known', () => {
+    const storage = emptyStorage();
+    const { replies } = send(
+      storage,
+      updateObject('2:2', 'root', { a: 'last' }),
+      updateObject('1:9', 'root', { a: 'first' }),
+      deleteKey('1:10', 'root', 'a'),
+    );
+    expect(replies.map(({ opId }) => opId)).toEqual(['1:9', '1:10', '2:2']);
+    expect(toJson(storage)).toEqual({ a: 'last' });
+    send(
+      storage,
+      updateObject('2:12', 'root', { a: 'sent first' }),
+      untagged(updateObject('', 'root', { a: 1 })),
+      deleteKey('2:11', 'root', 'a'),
+    );
+    expect(toJson(storage)).toEqual({});
+  });
+
+  test('[ST42] an item that was replaced and comes again with what took its place goes again, for all; of another message it stays', () => {
+    const storage = furnished();
+    const both = [push('1:6', '1:6', 'd', '!#'), set('1:7', '1:7', 'D', '!#', '1:6')];
+    send(storage, ...both);
+    expect(toJson(storage).list).toEqual(['a', 'b', 'c', 'D']);
+    const { replies, forwards, journal } = send(storage, ...both);
+    expect(toJson(storage).list).toEqual(['a', 'b', 'c', 'D']);
+    for (const told of [replies, forwards, journal]) expect(told).toContainEqual({ type: OP.DELETE_CRDT, id: '1:6' });
+    send(storage, both[0]!);
+    send(storage, both[1]!);
+    expect(toJson(storage).list).toEqual(['a', 'b', 'c', 'D', 'd']);
+  });
+
   test('[ST12] a CREATE_TEXT whose node is here is acknowledged with the text of now', () => {
     const op = createText('1:0', '1:0', 'root', 'text', [['a']]);
     const storage = storageOf(op, {
@@ -332,7 +364,7 @@ describe('ops that come again', () => {
   test('[ST13] a CREATE of an earlier connection is told twice too, known to be back or not', () => {
     const op = createMap('1:9', '1:9', 'root', 'new');
     expect(send(emptyStorage(), updateObject('4:0', 'root', {}), op)).toMatchObject({
-      replies: [{}, op, untagged(op)],
+      replies: [op, untagged(op), {}],
       needsRepair: true,
     });
   });
@@ -342,7 +374,7 @@ describe('ops that come again', () => {
     send(storage, updateObject('3:0', '1:0', { n: 'theirs' }));
     const op = updateObject('1:9', '1:0', { n: 'mine' });
     const { replies, forwards, needsRepair } = send(storage, updateObject('4:0', 'root', {}), op);
-    expect([replies[1], forwards[1], needsRepair]).toEqual([op, untagged(op), true]);
+    expect([replies[0], forwards[0], needsRepair]).toEqual([op, untagged(op), true]);
     expect(toJson(storage)).toMatchObject({ object: { n: 'mine' } });
   });
 
@@ -350,7 +382,7 @@ describe('ops that come again', () => {
     const storage = furnished();
     send(storage, deleteNode('3:0', '1:4'));
     expect(send(storage, updateObject('4:0', 'root', {}), deleteNode('1:9', '1:4'))).toMatchObject({
-      replies: [{}, seen('1:9')],
+      replies: [seen('1:9'), {}],
       needsRepair: true,
     });
   });
