@@ -37,6 +37,7 @@ interface DocumentLineDeps {
   readonly documents: DocumentsAhead;
 }
 
+/** Of one room; those of all rooms have a bound of their own (`DocumentsAhead.updates`). */
 const WAITING = { itemsMax: 1_000, bytesMax: 20 * 1024 * 1024 } as const;
 /** Pieces are decided faster than they are written. */
 const LOOK_AGAIN_MS = 10;
@@ -68,7 +69,7 @@ export class DocumentLine {
     const isOfYdocs = takesLong(this.#shell.room, command);
     if (!isOfYdocs && formReadBy(command) === null) return null;
     this.#shell.mustTake(command);
-    if (isOfYdocs) return this.#decide(command, (piece) => this.#shell.answer(piece));
+    if (isOfYdocs) return this.#bounded(command, (piece) => this.#shell.answer(piece));
     const made = this.#deps.documents.make(this.#shell.room, command);
     return made === null ? null : made.then(() => this.#shell.answer(command));
   }
@@ -77,8 +78,10 @@ export class DocumentLine {
   takes(command: Command): boolean {
     if (command.type === 'session.leave') return this.#leaves(command);
     if (!this.#isBehind(command) && !takesLong(this.#shell.room, command)) return false;
+    this.#mustHaveRoom(command);
     const line = this.#line ?? { commands: new BoundedQueue(WAITING), speakers: new Map(), leaving: new Map() };
     if (!line.commands.push(command, bytesOf(command))) throw new AppError('ROOM_OVERLOADED');
+    this.#deps.documents.updates.came(bytesOf(command));
     count(line, command, 1);
     if (this.#line === null) void this.#work(line);
     return true;
@@ -92,7 +95,11 @@ export class DocumentLine {
     clock.after(SETTLE_AFTER_MS, () => {
       const ahead = documents.prepare(docsToSettle(this.#shell.room), ['read']);
       if (ahead === null) this.#settle();
-      else void ahead.catch(() => undefined).then(() => this.#settle());
+      else
+        void ahead.then(
+          () => this.#settle(),
+          () => this.#settle(),
+        );
     });
   }
 
@@ -119,6 +126,7 @@ export class DocumentLine {
       await this.#decide(command, (piece) => this.#shell.take(piece)).catch((error: unknown) =>
         this.#shell.refuse(command, error),
       );
+      this.#deps.documents.updates.went(bytesOf(command));
       count(line, command, -1);
       this.#letLeave(line);
     }
@@ -131,6 +139,18 @@ export class DocumentLine {
       leaving.delete(session);
       this.#shell.tell(command);
     }
+  }
+
+  /** @throws AppError ROOM_OVERLOADED for an update while all that wait on this worker are too long */
+  #mustHaveRoom(command: Command): void {
+    if (command.type === 'ydoc.change' && this.#deps.documents.updates.isFull) throw new AppError('ROOM_OVERLOADED');
+  }
+
+  #bounded(command: Command, decide: (piece: Command) => unknown): Promise<unknown> {
+    const { updates } = this.#deps.documents;
+    this.#mustHaveRoom(command);
+    updates.came(bytesOf(command));
+    return this.#decide(command, decide).finally(() => updates.went(bytesOf(command)));
   }
 
   /** What is answered to the last piece; to the command itself where it has none. */
@@ -172,6 +192,14 @@ export class DocumentLine {
     const endMs = clock.monotonicMs() + FULL_MS_MAX;
     while (this.#shell.isFull && clock.monotonicMs() < endMs) await pause(clock, LOOK_AGAIN_MS);
   }
+}
+
+/** Whether the command may have waited here: then it may come too late. */
+export function mayHaveWaited(command: Command): boolean {
+  const { type } = command;
+  return (
+    formReadBy(command) !== null || isOfYdoc(command) || type === 'ydoc.read' || type === 'ydoc.json' || type === 'history.keep'
+  );
 }
 
 /** Whether documents are to be made ready first, or an update is to be taken in pieces. */

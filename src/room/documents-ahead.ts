@@ -5,8 +5,10 @@
 import { Background, half } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
+import { WAITING_BYTES_MAX } from './policy.ts';
 import type { Command, RoomState } from './shapes.ts';
 import { keptPieces, LINES, nameOf, type TextForm, TextWriter } from './storage/texts.ts';
+import { WaitingBytes } from './waiting-bytes.ts';
 import { YDOC_LIMITS } from './ydoc/limits.ts';
 import { writeAhead } from './ydoc/live.ts';
 import { isLongStep, type YdocStep } from './ydoc/long.ts';
@@ -38,8 +40,10 @@ export class DocumentsAhead {
   readonly #clock: Clock;
   readonly #slices: Background;
   #waiting = 0;
-  /** By the name of its form, one for all who ask meanwhile. */
   readonly #readings = new WeakMap<Ydoc, Promise<void>>();
+  /** Of Yjs updates that wait for their document, or are taken in pieces. */
+  readonly updates = new WaitingBytes(WAITING_BYTES_MAX);
+  /** By the name of its form, one for all who ask meanwhile. */
   readonly #making = new WeakMap<RoomState, Map<string, Promise<void>>>();
 
   constructor(clock: Clock) {
@@ -81,7 +85,7 @@ export class DocumentsAhead {
     return scanning.end();
   }
 
-  /** Resolves when these steps with Yjs documents take little, or can only be made at once; null: so it is already, or too many wait. Never rejects. */
+  /** Resolves when these steps with Yjs documents take little, or can only be made at once; null: so it is already, or too many wait. */
   prepare(docs: Iterable<Ydoc>, steps: readonly YdocStep[]): Promise<void> | null {
     if (this.#isFull) return null;
     const long = [...docs].filter((doc) => steps.some((step) => isLongStep(doc, step)));

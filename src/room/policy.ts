@@ -5,7 +5,7 @@ import type { RoomLimits } from './shapes.ts';
 /** An answer can be as large as the room; past this, those that wait for the journal are enough. */
 export const GATED_BYTES_MAX = 64 * 1024 * 1024;
 
-/** What the rooms of a worker may have decided that the journal does not have, all together; past it changes are refused rather than memory lost. */
+/** What the rooms of a worker may have decided that the journal does not have, all together, and what Yjs updates may wait for their documents; past it changes are refused rather than memory lost. */
 export const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Refusals of a session's message after which the session joins the room anew, wherever that is then; others cost it its socket. */

@@ -11,8 +11,7 @@ import type { Actor } from '../kernel/actor/actor.ts';
 import type { Recall } from '../kernel/cluster/ownership.ts';
 import type { AppendOutcome, JournalEntry } from '../kernel/persistence/journal.ts';
 import { hasLargeAnswer, isChange, isEphemeral, isParting, keepsAwake, unheard } from './command-kinds.ts';
-import { DocumentLine } from './document-line.ts';
-import { formReadBy } from './documents-ahead.ts';
+import { DocumentLine, mayHaveWaited } from './document-line.ts';
 import { Fanout, type Sending, weightOf } from './fanout.ts';
 import { type Answer, Gate, type Gated, heldBy } from './gate.ts';
 import { HistoryKeeper } from './history-keeper.ts';
@@ -227,7 +226,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
   /** @throws AppError when the room cannot take it at the moment, whatever it says */
   mustTake(command: Command): void {
     if (!this.#deps.mayAnswer()) this.suspend(); // after a freeze, the timer that says so may come late
-    const isTooLate = this.#isStopping && formReadBy(command) !== null; // it waited for its document
+    const isTooLate = this.#isStopping && mayHaveWaited(command); // nothing else comes to a room that stops
     if (this.#isLost || isTooLate) throw new AppError('ROOM_MOVED');
     if (this.#isSuspended && !isEphemeral(command)) throw new AppError('DATABASE_UNAVAILABLE');
     if ((isChange(command) && this.isFull) || (hasLargeAnswer(command) && this.#gate.bytes > GATED_BYTES_MAX))

@@ -44,7 +44,7 @@ function aWorker({ kind = 'yjs' as 'sdk' | 'yjs' } = {}) {
   const tell = (command: Command): void => {
     if (!line.takes(command)) decide(command);
   };
-  return { room, shell, line, decided, refused, turns, tell };
+  return { room, shell, line, documents, decided, refused, turns, tell };
 }
 
 /** A text of so many pictures, none of which Yjs joins. */
@@ -257,4 +257,19 @@ test('[DO10] where too many documents are read, whoever needs another one is not
   const { base } = room.ydocs.get('')!;
   const begun = Array.from({ length: 600 }, () => documents.prepare([decodeYdoc(base)], ['read']));
   expect(begun.filter((reading) => reading === null).length).toBeGreaterThan(90);
+});
+
+test('[DO9] updates of all rooms that wait have one bound, and give back what they took of it', async () => {
+  const { line, documents, turns, tell } = aWorker();
+  const update = Y.encodeStateAsUpdate(pictures(9, 3_000));
+  const answered = line.act(change(null, update))!;
+  expect(documents.updates.bytes).toBe(update.length);
+  documents.updates.came(64 * 1024 * 1024);
+  expect(() => line.act(change(null, update))).toThrow(expect.objectContaining({ code: 'ROOM_OVERLOADED' }));
+  expect(() => tell(change('ann', update))).toThrow(expect.objectContaining({ code: 'ROOM_OVERLOADED' }));
+  documents.updates.went(64 * 1024 * 1024);
+  tell(change('ann', update));
+  await turns(200);
+  await answered;
+  expect(documents.updates.bytes).toBe(0);
 });

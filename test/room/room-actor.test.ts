@@ -463,6 +463,26 @@ test('[GA20] what is much is appended at once, and a room that stops writes what
   expect(appends).toHaveLength(2);
 });
 
+test('[DO9] what is left of a long update when its room stops is refused as moved, and nobody waits for it', async () => {
+  const { actor, appends, clock } = withPeople(anActor());
+  const doc = new Y.Doc();
+  doc.getText('t').applyDelta(Array.from({ length: 5_000 }, (_, index) => ({ insert: { image: index } })));
+  const asked = actor.act({ type: 'ydoc.change', from: null, guid: '', update: Y.encodeStateAsUpdate(doc) });
+  const heard = asked.catch((error: AppError) => error.code);
+  for (let turn = 0; turn < 3; turn += 1) {
+    clock.advance(10);
+    await settled();
+  }
+  const stopped = actor.stop();
+  for (let turn = 0; turn < 30; turn += 1) {
+    for (const append of appends.splice(0)) append.answer('committed');
+    clock.advance(200);
+    await settled();
+  }
+  await stopped;
+  expect(await heard).toBe('ROOM_MOVED');
+});
+
 test('[GA21] what somebody typed who leaves is appended at once', async () => {
   const { actor, appends } = withPeople(anActor());
   const doc = new Y.Doc();
