@@ -27,6 +27,9 @@ import { closeCodeFor, type SocketTarget } from './socket-target.ts';
 import { Told } from './told.ts';
 import { type Client, Unanswered } from './unanswered.ts';
 
+/** Of a peer that was lost (RFC 6455, 7.4.1). Its client comes back, and brings all again. */
+const BROKEN_OFF = 1006;
+
 export class Connection implements SocketHandler, Hearer, Speaker, Client {
   readonly #deps: ConnectionDeps;
   readonly #book: ConnectionBook;
@@ -41,7 +44,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
   #looks = 0; // at changed accesses: only the last one counts
   #who: Who | null = null;
   readonly #told = new Told();
-  #isGone = false; // nothing more comes from its client
+  #goneBy: number | null = null; // the code with which it ended: nothing more comes from its client
   #willAsk = false; // it missed cursors, and will ask in a moment where all others are
   #isLost = false; // its session, while it joined
   #unanswered: Unanswered | null = null; // of an SDK client: who speaks y-websocket changes no Storage
@@ -90,7 +93,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
    * sends meanwhile is not passed on. Never throws.
    */
   rejoin(afterMs = 0): void {
-    if (this.#isGone) {
+    if (this.#goneBy !== null) {
       this.leave();
       return;
     }
@@ -187,7 +190,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
       this.#permit(phase.roomId);
       if (this.#kind !== 'sdk') return;
       this.#deps.clock.after(this.#deps.chance() * ANEW_MS_MAX, () => {
-        if (this.#who === who && !this.#isGone) this.rejoin(); // what it may do it learns by joining alone; the room goes by it already
+        if (this.#who === who && this.#goneBy === null) this.rejoin(); // what it may do it learns by joining alone; the room goes by it already
       });
     } catch (error) {
       if (look === this.#looks) this.refuse(this.#asRefusal(error));
@@ -278,8 +281,8 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
     return false;
   }
 
-  closed(): void {
-    this.#isGone = true;
+  closed(code: number): void {
+    this.#goneBy = code;
     if (this.#phase.name === 'entered') this.#deps.intake.end(this);
     else this.leave();
   }
@@ -367,7 +370,8 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
   }
 
   leave(): void {
-    if (this.#isGone && this.#phase.name === 'entered') this.#unanswered?.heardLast();
+    const hasLeft = this.#goneBy !== null && this.#goneBy !== BROKEN_OFF;
+    if (hasLeft && this.#phase.name === 'entered') this.#unanswered?.heardLast();
     const phase = this.#phase;
     if (phase.name === 'closed') return;
     this.#phase = { name: 'closed' };

@@ -130,7 +130,7 @@ export class EarlyOps {
     this.#setTimer();
   }
 
-  /** The connection is over: what may be all that its client had to bring is heard, and never answered. */
+  /** The client has left: what may be all that it had to bring is heard, and never answered. */
   last(): Change[] {
     return this.#isToComeAgain || !this.#isArriving ? [] : this.takeAll();
   }

@@ -146,7 +146,7 @@ export class Unanswered {
     this.#stopAwaiting?.();
   }
 
-  /** The connection is over, and the session not yet: what was held is heard, and not answered. */
+  /** The client has left, and its session not yet: what was held is heard, and not answered. */
   heardLast(): void {
     const changes = this.#early?.last() ?? [];
     this.#early = null;

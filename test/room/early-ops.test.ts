@@ -159,7 +159,7 @@ test('[RJ20] what waits is heard by the next session when the room is lost, none
   expect(news()).toEqual(['w-2: 5:190']);
 });
 
-test('[RJ20] when the connection ends, only what was not to come again is heard', () => {
+test('[RJ20] when the client leaves, only what was not to come again is heard', () => {
   const { unanswered, asks, says, storageLeaves, pong, news } = aClient();
   asks();
   storageLeaves();

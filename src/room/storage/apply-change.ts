@@ -7,6 +7,7 @@ import {
   type UpdateObjectOp,
 } from '../../protocol/storage-ops.ts';
 import { placeIn } from './list-places.ts';
+import { noteDeleted } from './list-sets.ts';
 import { asPos } from './positions.ts';
 import type { Surplus } from './surplus.ts';
 import { moveNode, removeChildAt, removeSubtree, type Storage, setPlain } from './tree.ts';
@@ -47,5 +48,6 @@ export function applyDeleteCrdt(storage: Storage, op: DeleteCrdtOp): Verdict {
   const node = storage.nodes.get(op.id);
   if (node === undefined || node === storage.root) return { is: 'ignored' };
   removeSubtree(storage, node);
+  if (node.parent?.type === CRDT.LIST) noteDeleted(storage, node);
   return { is: 'applied', op };
 }

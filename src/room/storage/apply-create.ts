@@ -2,10 +2,11 @@
 import { CRDT, type CreateOp, OP, type Op } from '../../protocol/storage-ops.ts';
 import { textCharacters } from '../../protocol/storage-values.ts';
 import { placeIn } from './list-places.ts';
+import { type ListItem, placeOfSet } from './list-sets.ts';
 import { type Content, isParent, type ListNode, NODE_DEPTH_MAX, type StorageNode } from './nodes.ts';
 import { addSurplus, refusedSurplus, type Surplus } from './surplus.ts';
 import { insertNode, removeChildAt, removeSubtree, type Storage, setPlain } from './tree.ts';
-import { type Verdict, withKey } from './verdict.ts';
+import { type AppliedVerdict, type Verdict, withKey } from './verdict.ts';
 
 export function applyCreate(storage: Storage, op: CreateOp, surplus: Surplus | null): Verdict {
   const existing = storage.nodes.get(op.id);
@@ -20,6 +21,12 @@ export function applyCreate(storage: Storage, op: CreateOp, surplus: Surplus | n
     };
 
   const revives = storage.deletedIds.has(op.id);
+  if (parent.type === CRDT.LIST && op.intent === 'set' && surplus !== null) {
+    const place = placeOfSet(storage, parent, op);
+    if (place.is === 'behind the other') return applyCreate(storage, withoutIntent(op), surplus);
+    if (place.is === 'where that is')
+      return { ...replaceWhereItIs(storage, op, { list: parent, replaced: place.replaced }), revives };
+  }
   const key = parent.type === CRDT.LIST ? placeIn(parent, op, surplus) : op.parentKey;
   if (typeof key !== 'string') return key;
   const fixes =
@@ -28,6 +35,18 @@ export function applyCreate(storage: Storage, op: CreateOp, surplus: Surplus | n
   if (parent.type === CRDT.OBJECT) setPlain(storage, parent, key, undefined);
   insertNode(storage, { id: op.id, parent, key }, contentOfCreate(op));
   return { is: 'applied', op: withKey(op, key), fixes, revives };
+}
+
+/** All but us are told of two changes, a deletion and an insertion: a client that waits for another set of its own there passes over the echo of a set. */
+function replaceWhereItIs(
+  storage: Storage,
+  op: CreateOp,
+  { list, replaced }: { readonly list: ListNode; readonly replaced: ListItem },
+): AppliedVerdict {
+  const applied = withKey(op, replaced.key);
+  removeSubtree(storage, replaced);
+  insertNode(storage, { id: op.id, parent: list, key: replaced.key }, contentOfCreate(op));
+  return { is: 'applied', op: withoutIntent(applied), fixes: [{ type: OP.DELETE_CRDT, id: replaced.id }], journal: applied };
 }
 
 /** A resent op: its sender learns where the node is now; the deletion it asked for is not done again. */
@@ -53,8 +72,8 @@ export function echoOfKnown(node: StorageNode & { readonly key: string }, op: Cr
   return node.type === CRDT.TEXT ? ({ ...echo, data: node.data, version: node.version } as Op) : echo;
 }
 
-function withoutIntent({ intent, deletedId, ...echo }: CreateOp): Op {
-  return echo as Op;
+function withoutIntent({ intent, deletedId, ...echo }: CreateOp): CreateOp {
+  return echo as CreateOp;
 }
 
 /** How much more its sender is told than it said; most who create a text again say all of it. */

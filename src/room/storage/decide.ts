@@ -17,6 +17,7 @@ import { type Applied, applyOps, type Sender } from './apply.ts';
 import type { NewIds } from './draft.ts';
 import { comeLate, noteHeir } from './heirs.ts';
 import { opsFromLson } from './lson.ts';
+import { makerOf } from './makers.ts';
 import { withTexts } from './ops-text.ts';
 import { applyJsonPatch } from './patch.ts';
 import { noteReader } from './text-departures.ts';
@@ -122,7 +123,7 @@ export function decideStorageNodes(room: RoomState): Effect[] {
 
 /** All ops or none: a back end reads no rejection of one of them, only whether its request was refused. */
 export function decideStorageSend(room: RoomState, { ops }: Of<'storage.send'>): Effect[] {
-  const actor = Number.parseInt(ops[0]?.opId ?? '', 10);
+  const actor = makerOf(ops[0]?.opId);
   const { applied, refused } = underSchema(room, () => applyAllOps(room.storage, ops, { actor, numbersEnd: room.numbers.next }));
   if (applied === null) throw new AppError('INVALID_STORAGE_MUTATION_REQUEST', { reason: refused.reason });
   const { replies, forwards, journal } = withTexts(applied);

@@ -4,6 +4,7 @@
  */
 import { SmallMap } from '../../base/small.ts';
 import type { Op } from '../../protocol/storage-ops.ts';
+import { makerOf } from './makers.ts';
 
 /** Of connections before so many others that were brought back it is not known: by then nothing of them is on its way. */
 const HEIRS_MAX = 1_000;
@@ -29,9 +30,4 @@ export function noteHeir(heirs: Heirs, ops: readonly Op[], actor: number): void 
     heirs.set(maker, actor);
     if (heirs.size > HEIRS_MAX) heirs.delete(heirs.keys().next().value!);
   }
-}
-
-/** NaN of an op without an id. */
-function makerOf(opId = ''): number {
-  return Number.parseInt(opId, 10);
 }

@@ -6,6 +6,7 @@
  * again when the buffer leaves, behind what was made since; and in the order of counting all is sent again after a reconnect.
  */
 import type { Op } from '../../protocol/storage-ops.ts';
+import { makerOf } from './makers.ts';
 
 /** The ops themselves when they are in order, or one says nothing of it. */
 export function inOrderMade(ops: readonly Op[]): readonly Op[] {
@@ -25,5 +26,5 @@ function distance(one: Op, other: Op): number {
 }
 
 function partsOf({ opId = '' }: Op): [actor: number, number: number] {
-  return [Number.parseInt(opId, 10), Number.parseInt(opId.slice(opId.indexOf(':') + 1), 10)];
+  return [makerOf(opId), Number.parseInt(opId.slice(opId.indexOf(':') + 1), 10)];
 }

@@ -5,7 +5,9 @@
  * it knew before (protocol 6.1). Taken by its word, what it typed would land in the middle of what others wrote meanwhile. The op id tells which
  * session the edit was typed in, and here is what was told to that session at most; what was still on its way, or held (`held-answers.ts`), counts as told.
  */
+
 import { SmallMap } from '../../base/small.ts';
+import { makerOf } from './makers.ts';
 import type { TextNode } from './nodes.ts';
 import { versionAfter } from './text-history.ts';
 
@@ -38,7 +40,7 @@ export function noteDeparture({ editsAt, edits }: Departures, actor: number): vo
 
 /** The version of `text` over which the edit with this op id was typed, at most; its present one when nothing speaks against that. */
 export function versionTypedOver({ editsAt, lowestActor }: Departures, text: TextNode, opId: string | undefined): number {
-  const actor = Number.parseInt(opId ?? '', 10);
+  const actor = makerOf(opId);
   const edits = lowestActor !== null && actor < lowestActor ? 0 : editsAt.get(actor);
   return edits === undefined ? text.version : versionAfter(text.history, edits, text.version);
 }

@@ -3,6 +3,7 @@
  * later makes the same ids again, and would be answered that all of it is done already.
  */
 import { OP, type Op } from '../../protocol/storage-ops.ts';
+import { makerOf } from './makers.ts';
 import type { Storage } from './tree.ts';
 import type { RejectedVerdict } from './verdict.ts';
 
@@ -22,7 +23,7 @@ export function refusedNumber({ nodes }: Storage, op: Op, numbersEnd: number): R
 export function numberBehindNodes({ nodes }: Storage, from: number): number {
   const beyond: number[] = [];
   for (const id of nodes.keys()) {
-    const number = numberIn(id);
+    const number = makerOf(id);
     if (number >= from) beyond.push(number);
   }
   let next = from;
@@ -31,10 +32,5 @@ export function numberBehindNodes({ nodes }: Storage, from: number): number {
 }
 
 function isGiven(id: string | undefined, numbersEnd: number): boolean {
-  return id === undefined || numberIn(id) < numbersEnd;
-}
-
-/** NaN for the root: no comparison with it holds. */
-function numberIn(id: string): number {
-  return Number.parseInt(id, 10);
+  return id === undefined || makerOf(id) < numbersEnd;
 }

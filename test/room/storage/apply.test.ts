@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { OP, type Op } from '../../../src/protocol/storage-ops.ts';
 import { takeBackReplies } from '../../../src/room/schema/take-back.ts';
+import { replayOps } from '../../../src/room/storage/apply.ts';
 import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { emptyStorage, isEmptyStorage } from '../../../src/room/storage/tree.ts';
@@ -224,13 +225,45 @@ describe('replacing a list item', () => {
     expect(toJson(storage)).toMatchObject({ list: ['a', 'B', 'c'] });
   });
 
-  test('[ST10] whoever else holds the place is deleted too, and everybody is told first, without an opId', () => {
+  test('[ST46] whoever else holds the place stays where the item is here: the set goes where that is, for clients as a deletion and an insertion', () => {
     const storage = furnished();
-    const fix = { type: OP.DELETE_CRDT, id: '1:4' };
     const op = set('2:0', '2:0', 'B', '!!', '1:3');
-    expect(send(storage, op)).toMatchObject({ replies: [fix, op], forwards: [fix, untagged(op)], journal: [op] });
-    expect(toJson(storage)).toMatchObject({ list: ['B', 'c'] });
+    const inserted = createRegister('2:0', '2:0', '1:2', '!', 'B');
+    const deletion = { type: OP.DELETE_CRDT, id: '1:3' };
+    const { replies, forwards, journal } = send(storage, op);
+    expect({ replies, forwards }).toEqual({ replies: [deletion, inserted], forwards: [deletion, untagged(inserted)] });
+    expect(toJson(storage)).toMatchObject({ list: ['B', 'b', 'c'] });
+    const replayed = furnished();
+    replayOps(replayed, journal);
+    expect(compactNodes(replayed)).toEqual(compactNodes(storage));
   });
+
+  test('[ST46] and goes behind the other where the item was deleted', () => {
+    const storage = furnished();
+    send(storage, deleteNode('3:0', '1:5'), push('3:1', '3:0', 'd'));
+    const { journal } = send(storage, set('2:0', '2:0', 'C', '!"', '1:5'));
+    expect(toJson(storage)).toMatchObject({ list: ['a', 'b', 'd', 'C'] });
+    const replayed = furnished();
+    replayOps(replayed, [deleteNode('3:0', '1:5'), push('3:1', '3:0', 'd', '!"'), ...journal]);
+    expect(compactNodes(replayed)).toEqual(compactNodes(storage));
+  });
+
+  test.each([
+    ['was replaced', [set('3:0', '3:0', 'x', '!"', '1:5')], '1:5'],
+    ['is not known', [], '9:9'],
+    ['was deleted, and the other is of the same sender', [deleteNode('2:0', '1:5'), push('2:1', '2:1', 'x')], '1:5'],
+  ] as const)(
+    '[ST46] where the item %s, whoever holds the place is deleted, and everybody is told first, without an opId',
+    (_, before, named) => {
+      const storage = furnished();
+      send(storage, ...before);
+      const other = compactNodes(storage).at(-1)![0];
+      const fix = { type: OP.DELETE_CRDT, id: other };
+      const op = set('2:2', '2:2', 'C', '!"', named);
+      expect(send(storage, op)).toMatchObject({ replies: [fix, op], forwards: [fix, untagged(op)], journal: [op] });
+      expect(toJson(storage)).toMatchObject({ list: ['a', 'b', 'C'] });
+    },
+  );
 
   test('[ST10] an item that is gone, or not in this list, is not deleted; the set still inserts', () => {
     const storage = furnished();
