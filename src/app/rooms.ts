@@ -1,5 +1,6 @@
 /** This worker as the settings want it: its database, blobs and cluster, and who is let in. */
 import { loopSlices } from '../adapters/loop-slices.ts';
+import { collectYoung } from '../adapters/young-garbage.ts';
 import { isoFromMs, systemClock, systemRandom } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Incarnation, RoomId } from '../base/ids.ts';
@@ -113,7 +114,7 @@ export async function startRooms({
     await stored.close();
   };
   const deps: WorkerDeps = {
-    world: { clock: systemClock, random: systemRandom, log, metrics, tracer, slices: loopSlices },
+    world: { clock: systemClock, random: systemRandom, log, metrics, tracer, slices: loopSlices, collectYoung },
     authority,
     lease,
     blobs: stored.blobs,

@@ -184,7 +184,7 @@ export class DocumentLine {
 
   async #inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
     await this.#roomForMore();
-    return this.#deps.documents.turn(work);
+    return this.#deps.documents.ydocTurn(work);
   }
 
   async #roomForMore(): Promise<void> {

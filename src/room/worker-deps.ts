@@ -27,6 +27,8 @@ export interface WorkerDeps {
     readonly tracer?: Tracer;
     /** Where what is long waits for its turns, all of it on one event loop; its own when absent. */
     readonly slices?: Slices;
+    /** Collects what was allocated last, where much of it stays; nothing when absent. */
+    readonly collectYoung?: () => void;
   };
   /** Connections for claims, journal and snapshots alone. */
   readonly authority: Sql;

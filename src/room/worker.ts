@@ -184,7 +184,7 @@ export class Worker {
       beat: new Beat(clock),
       waiting: new WaitingBytes(WAITING_BYTES_MAX),
       background: new Background(clock, twentieth),
-      documents: new DocumentsAhead(clock),
+      documents: new DocumentsAhead(clock, deps.world.collectYoung),
       sessions: this.gateway,
       findStream: rooms.findStream,
       findSchema: rooms.findSchema,

@@ -12,7 +12,10 @@ import { manualClock } from '../support/manual-clock.ts';
 function aWorker({ kind = 'yjs' as 'sdk' | 'yjs' } = {}) {
   const clock = manualClock();
   let looks = 0;
-  const documents = new DocumentsAhead({ ...clock, monotonicMs: () => looks++ });
+  let collections = 0;
+  const documents = new DocumentsAhead({ ...clock, monotonicMs: () => looks++ }, () => {
+    collections += 1;
+  });
   const room = aRoom();
   for (const name of ['ann', 'bob']) say(room, { type: 'session.join', newcomer: { ...newcomer(name), kind } });
   const decided: Command[] = [];
@@ -44,7 +47,7 @@ function aWorker({ kind = 'yjs' as 'sdk' | 'yjs' } = {}) {
   const tell = (command: Command): void => {
     if (!line.takes(command)) decide(command);
   };
-  return { room, shell, line, documents, decided, refused, turns, tell };
+  return { room, shell, line, documents, decided, refused, turns, tell, collections: () => collections };
 }
 
 /** A text of so many pictures, none of which Yjs joins. */
@@ -91,6 +94,14 @@ test('[DO9] an update of thousands of structs is decided in pieces, a turn for e
   expect(decided).toHaveLength(13); // 250 structs each
   expect(Math.max(...decided.map((command) => (command.type === 'ydoc.change' ? command.update.length : 0)))).toBeLessThan(5_000);
   expect(jsonOf(room)).toEqual(ydoc.getText('text').toDelta());
+});
+
+test('[DO11] what Yjs makes of it is collected after each four turns', async () => {
+  const { turns, tell, collections } = aWorker();
+  tell(change('ann', Y.encodeStateAsUpdate(pictures(9, 3_000))));
+  await turns(200); // twelve pieces, and the scan before
+  expect(collections()).toBeGreaterThanOrEqual(3);
+  expect(collections()).toBeLessThanOrEqual(5);
 });
 
 test('[DO9] what a session says after a long update is decided after it, its parting, too', async () => {

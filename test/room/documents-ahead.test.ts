@@ -32,12 +32,15 @@ function add({ storage }: RoomState, node: number): void {
 function aWorker() {
   const clock = manualClock();
   let looks = 0;
-  const documents = new DocumentsAhead({ ...clock, monotonicMs: () => looks++ });
+  let collections = 0;
+  const documents = new DocumentsAhead({ ...clock, monotonicMs: () => looks++ }, () => {
+    collections += 1;
+  });
   const turn = async (): Promise<void> => {
     clock.advance(6);
     for (let settling = 0; settling < 10; settling += 1) await null;
   };
-  return { documents, turn };
+  return { documents, turn, collections: () => collections };
 }
 
 test('[DO5] a small document, or one that is there, waits for nothing', async () => {
@@ -69,6 +72,14 @@ test('[DO5] a large one is made a slice in each turn, one for all who ask, and i
   expect(done).toEqual(['one', 'other']);
   expect(kept(one, LSON)).toEqual(piecesOf({ ...one.storage, texts: null }, LSON));
   expect(kept(other, LINES)).toEqual(piecesOf({ ...other.storage, texts: null }, LINES));
+});
+
+test('[DO11] nothing is collected for a text of Storage', async () => {
+  const { documents, turn, collections } = aWorker();
+  const made = documents.make(aRoom(5_000), PLAIN);
+  for (let turns = 0; turns < 100; turns += 1) await turn();
+  await made;
+  expect(collections()).toBe(0);
 });
 
 test('[DO6] a room that changes meanwhile has its document begun anew', async () => {
