@@ -1,6 +1,8 @@
 /** When rooms were last entered, written down some at a time; one that many enter at once is written once a second. */
+
 import { type Clock, isoFromMs } from '../base/clock.ts';
 import type { RoomId } from '../base/ids.ts';
+import { putNewest } from '../base/newest.ts';
 import type { Log } from '../base/observe.ts';
 import type { Visit } from '../features/rooms/queries.ts';
 import { Batched } from '../kernel/persistence/batched.ts';
@@ -38,9 +40,7 @@ export class LastVisits {
     const nowMs = this.#clock.monotonicMs();
     const notedMs = this.#notedAtMs.get(roomId);
     if (notedMs !== undefined && nowMs - notedMs < AGAIN_AFTER_MS) return;
-    this.#notedAtMs.delete(roomId);
-    this.#notedAtMs.set(roomId, nowMs);
-    if (this.#notedAtMs.size > NOTED_MAX) this.#notedAtMs.delete(this.#notedAtMs.keys().next().value!);
+    putNewest(this.#notedAtMs, roomId, nowMs, NOTED_MAX);
     this.#waiting.add({ roomId, atIso: isoFromMs(this.#clock.nowMs()) });
   }
 

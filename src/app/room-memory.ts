@@ -5,8 +5,10 @@
  * change that was. A worker that may have missed such a word has another standing, or none, and then remembers nothing; nor in the first second of a
  * standing, in which others may not know of it yet. What is not announced, the time of the last visit, may be a second old.
  */
+
 import type { Clock } from '../base/clock.ts';
 import type { Incarnation, RoomId } from '../base/ids.ts';
+import { putNewest } from '../base/newest.ts';
 import { type RememberedRooms, UNTOLD_MS } from '../room/room-changes.ts';
 
 interface RoomMemoryDeps<Room> {
@@ -85,8 +87,6 @@ export class RoomMemory<Room> implements RememberedRooms {
   }
 
   #keep(roomId: RoomId, remembered: Remembered<Room>): void {
-    this.#rooms.delete(roomId);
-    this.#rooms.set(roomId, remembered);
-    if (this.#rooms.size > ROOMS_MAX) this.#rooms.delete(this.#rooms.keys().next().value!);
+    putNewest(this.#rooms, roomId, remembered, ROOMS_MAX);
   }
 }

@@ -4,9 +4,11 @@
  * The SDK's Yjs provider keeps its awareness in two presence keys (protocol 9.2). y-websocket clients echo what they hear, and forget
  * states not renewed for 30 s; hence the clocks, the owner of each state, and the refresh.
  */
+
 import { isWithin } from '../base/clock.ts';
 import type { SessionId } from '../base/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
+import { putNewest } from '../base/newest.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { type AwarenessState, decodeAwareness } from '../protocol/yjs-frames.ts';
 import { checkPresenceSize } from './kept-presence.ts';
@@ -85,9 +87,7 @@ function tellReturned(room: RoomState, { id }: Session, { clientId, clock }: Awa
 function noteDeparted(room: RoomState, clientId: number, clock: number): void {
   const clocks = departed.get(room) ?? new Map<number, number>();
   departed.set(room, clocks);
-  clocks.delete(clientId);
-  clocks.set(clientId, clock);
-  if (clocks.size > DEPARTED_MAX) clocks.delete(clocks.keys().next().value!);
+  putNewest(clocks, clientId, clock, DEPARTED_MAX);
 }
 
 /** The awareness that an SDK client's presence carries, for y-websocket clients. */

@@ -3,8 +3,10 @@
  *
  * Changes of documents are not in it: a client brings back by itself what the room, asked for its state, turns out to lack.
  */
+
 import type { SessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
+import { putNewest } from '../base/newest.ts';
 import { SmallMap } from '../base/small.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
@@ -41,9 +43,7 @@ export class Told {
   #noteHeard(frame: Uint8Array): void {
     for (const { clientId, clock } of awarenessClocksIn(frame)) {
       this.#heard ??= new SmallMap();
-      this.#heard.delete(clientId);
-      this.#heard.set(clientId, clock);
-      if (this.#heard.size > HEARD_MAX) this.#heard.delete(this.#heard.keys().next().value!);
+      putNewest(this.#heard, clientId, clock, HEARD_MAX);
     }
   }
 

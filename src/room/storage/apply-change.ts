@@ -7,7 +7,7 @@ import {
   type UpdateObjectOp,
 } from '../../protocol/storage-ops.ts';
 import { placeIn } from './list-places.ts';
-import { noteDeleted } from './list-sets.ts';
+import { noteDeleted, noteMoved } from './list-sets.ts';
 import { asPos } from './positions.ts';
 import type { Surplus } from './surplus.ts';
 import { moveNode, removeChildAt, removeSubtree, type Storage, setPlain } from './tree.ts';
@@ -21,6 +21,7 @@ export function applySetParentKey(storage: Storage, op: SetParentKeyOp, surplus:
   const key = placeIn(node.parent, { parentKey: op.parentKey }, surplus); // whatever else stands in the op: a move is no set
   if (typeof key !== 'string') return key;
   moveNode(storage, node, key);
+  noteMoved(storage, node.id);
   return { is: 'applied', op: withKey(op, key) };
 }
 

@@ -2,11 +2,11 @@
 import { CRDT, type CreateOp, OP, type Op } from '../../protocol/storage-ops.ts';
 import { textCharacters } from '../../protocol/storage-values.ts';
 import { placeIn } from './list-places.ts';
-import { type ListItem, placeOfSet } from './list-sets.ts';
+import { type ListItem, noteMoved, noteReplaced, placeOfSet } from './list-sets.ts';
 import { type Content, isParent, type ListNode, NODE_DEPTH_MAX, type StorageNode } from './nodes.ts';
 import { addSurplus, refusedSurplus, type Surplus } from './surplus.ts';
 import { insertNode, removeChildAt, removeSubtree, type Storage, setPlain } from './tree.ts';
-import { type AppliedVerdict, type Verdict, withKey } from './verdict.ts';
+import { type Verdict, withKey } from './verdict.ts';
 
 export function applyCreate(storage: Storage, op: CreateOp, surplus: Surplus | null): Verdict {
   const existing = storage.nodes.get(op.id);
@@ -24,16 +24,15 @@ export function applyCreate(storage: Storage, op: CreateOp, surplus: Surplus | n
   if (parent.type === CRDT.LIST && op.intent === 'set' && surplus !== null) {
     const place = placeOfSet(storage, parent, op);
     if (place.is === 'behind the other') return applyCreate(storage, withoutIntent(op), surplus);
-    if (place.is === 'where that is')
-      return { ...replaceWhereItIs(storage, op, { list: parent, replaced: place.replaced }), revives };
+    if (place.is === 'where that is') return replaceWhereItIs(storage, op, { list: parent, replaced: place.replaced, surplus });
   }
   const key = parent.type === CRDT.LIST ? placeIn(parent, op, surplus) : op.parentKey;
   if (typeof key !== 'string') return key;
-  const fixes =
-    parent.type === CRDT.LIST && op.intent === 'set' ? clearForSet(storage, parent, { key, deletedId: op.deletedId }) : [];
+  const fixes = parent.type === CRDT.LIST && op.intent === 'set' ? clearForSet(storage, parent, withKey(op, key)) : [];
   removeChildAt(storage, parent, key);
   if (parent.type === CRDT.OBJECT) setPlain(storage, parent, key, undefined);
   insertNode(storage, { id: op.id, parent, key }, contentOfCreate(op));
+  if (key !== op.parentKey) noteMoved(storage, op.id);
   return { is: 'applied', op: withKey(op, key), fixes, revives };
 }
 
@@ -41,12 +40,24 @@ export function applyCreate(storage: Storage, op: CreateOp, surplus: Surplus | n
 function replaceWhereItIs(
   storage: Storage,
   op: CreateOp,
-  { list, replaced }: { readonly list: ListNode; readonly replaced: ListItem },
-): AppliedVerdict {
+  { list, replaced, surplus }: { readonly list: ListNode; readonly replaced: ListItem; readonly surplus: Surplus },
+): Verdict {
+  const refusal = refusedSurplus(surplus);
+  if (refusal !== null) return refusal;
+  addSurplus(surplus, replaced.key.length - op.parentKey.length);
+  const revives = storage.deletedIds.has(op.id);
   const applied = withKey(op, replaced.key);
   removeSubtree(storage, replaced);
+  noteReplaced(storage, replaced, op.id);
+  noteMoved(storage, op.id);
   insertNode(storage, { id: op.id, parent: list, key: replaced.key }, contentOfCreate(op));
-  return { is: 'applied', op: withoutIntent(applied), fixes: [{ type: OP.DELETE_CRDT, id: replaced.id }], journal: applied };
+  return {
+    is: 'applied',
+    op: withoutIntent(applied),
+    fixes: [{ type: OP.DELETE_CRDT, id: replaced.id }],
+    revives,
+    journal: applied,
+  };
 }
 
 /** A resent op: its sender learns where the node is now; the deletion it asked for is not done again. */
@@ -86,15 +97,16 @@ function charactersBeyond(node: StorageNode, op: CreateOp): number {
  * Deletes the item that a set names, wherever in the list that is now. Whoever else holds the position will go too, and everybody must be
  * told: another client may hold a move of that item that it has not sent yet.
  */
-function clearForSet(
-  storage: Storage,
-  list: ListNode,
-  { key, deletedId }: { readonly key: string; readonly deletedId: string | undefined },
-): Op[] {
+function clearForSet(storage: Storage, list: ListNode, { id, parentKey, deletedId }: CreateOp): Op[] {
   const replaced = deletedId === undefined ? undefined : storage.nodes.get(deletedId);
-  if (replaced?.parent === list) removeSubtree(storage, replaced);
-  const displaced = list.children.get(key);
-  return displaced === undefined ? [] : [{ type: OP.DELETE_CRDT, id: displaced.id }];
+  if (replaced?.parent === list) {
+    removeSubtree(storage, replaced);
+    noteReplaced(storage, replaced, id);
+  }
+  const displaced = list.children.get(parentKey);
+  if (displaced === undefined) return [];
+  noteReplaced(storage, displaced, id);
+  return [{ type: OP.DELETE_CRDT, id: displaced.id }];
 }
 
 function contentOfCreate(op: CreateOp): Content {

@@ -2,6 +2,7 @@
  * Which connection brought back the ops of which former one. What its client sent over the former one may still be on its way then, and is older than
  * what came since: were it heard, it would undo that.
  */
+import { putNewest } from '../../base/newest.ts';
 import { SmallMap } from '../../base/small.ts';
 import type { Op } from '../../protocol/storage-ops.ts';
 import { makerOf } from './makers.ts';
@@ -26,8 +27,6 @@ export function noteHeir(heirs: Heirs, ops: readonly Op[], actor: number): void 
   for (const { opId } of ops) {
     const maker = makerOf(opId);
     if (!(maker < actor) || heirs.get(maker) === actor) continue;
-    heirs.delete(maker);
-    heirs.set(maker, actor);
-    if (heirs.size > HEIRS_MAX) heirs.delete(heirs.keys().next().value!);
+    putNewest(heirs, maker, actor, HEIRS_MAX);
   }
 }

@@ -6,6 +6,7 @@
  * session the edit was typed in, and here is what was told to that session at most; what was still on its way, or held (`held-answers.ts`), counts as told.
  */
 
+import { putNewest } from '../../base/newest.ts';
 import { SmallMap } from '../../base/small.ts';
 import { makerOf } from './makers.ts';
 import type { TextNode } from './nodes.ts';
@@ -34,8 +35,7 @@ export function noteReader(departures: Departures, actor: number): void {
 
 /** From now on `actor` is told nothing any more. */
 export function noteDeparture({ editsAt, edits }: Departures, actor: number): void {
-  editsAt.set(actor, edits);
-  if (editsAt.size > DEPARTURES_MAX) editsAt.delete(editsAt.keys().next().value!);
+  putNewest(editsAt, actor, edits, DEPARTURES_MAX);
 }
 
 /** The version of `text` over which the edit with this op id was typed, at most; its present one when nothing speaks against that. */

@@ -8,6 +8,7 @@ import { SmallMap } from '../../base/small.ts';
 import { CRDT, type LiveTextData, ROOT_ID } from '../../protocol/storage-ops.ts';
 import { countMember } from '../../protocol/storage-values.ts';
 import { type Heirs, noHeirs } from './heirs.ts';
+import { noneMoved, noSuccessors, type Successors } from './list-sets.ts';
 import {
   attach,
   type Content,
@@ -44,6 +45,10 @@ export interface Storage {
   readonly departures: Departures;
   /** Which connections brought back the ops of others. */
   readonly heirs: Heirs;
+  /** Which items came in the place of others. */
+  readonly successors: Successors;
+  /** Items of lists that are elsewhere than they were wanted at first. */
+  readonly moved: RecentIds;
   /** How many nodes stand for a file, by the file's id. */
   readonly files: Map<string, number>;
   /** Count of changes, and of those taken back: whoever reads it in parts sees by it that it has to begin anew. */
@@ -77,6 +82,8 @@ export function emptyStorage(): Storage {
     textOpIds,
     departures: noDepartures(),
     heirs: noHeirs(),
+    successors: noSuccessors(),
+    moved: noneMoved(),
     files: new SmallMap(),
     edits: 0,
     texts: null,

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { OP, type Op } from '../../../src/protocol/storage-ops.ts';
 import { takeBackReplies } from '../../../src/room/schema/take-back.ts';
-import { replayOps } from '../../../src/room/storage/apply.ts';
+import { applyOps, replayOps } from '../../../src/room/storage/apply.ts';
 import { dumpStorage, loadStorage } from '../../../src/room/storage/dump.ts';
+import { noteHeir } from '../../../src/room/storage/heirs.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { emptyStorage, isEmptyStorage } from '../../../src/room/storage/tree.ts';
 import { compactNodes, toJson } from '../../support/storage-documents.ts';
@@ -225,15 +226,52 @@ describe('replacing a list item', () => {
     expect(toJson(storage)).toMatchObject({ list: ['a', 'B', 'c'] });
   });
 
-  test('[ST46] whoever else holds the place stays where the item is here: the set goes where that is, for clients as a deletion and an insertion', () => {
+  test('[ST10] whoever else holds the place is deleted too, and everybody is told first, without an opId', () => {
     const storage = furnished();
+    const fix = { type: OP.DELETE_CRDT, id: '1:4' };
     const op = set('2:0', '2:0', 'B', '!!', '1:3');
-    const inserted = createRegister('2:0', '2:0', '1:2', '!', 'B');
-    const deletion = { type: OP.DELETE_CRDT, id: '1:3' };
-    const { replies, forwards, journal } = send(storage, op);
+    expect(send(storage, op)).toMatchObject({ replies: [fix, op], forwards: [fix, untagged(op)], journal: [op] });
+    expect(toJson(storage)).toMatchObject({ list: ['B', 'c'] });
+  });
+
+  test('[ST46] but stays where the item was put elsewhere: the set goes where that is, for clients as a deletion and an insertion', () => {
+    const storage = furnished();
+    const insert = createRegister('2:0', '2:0', '1:2', '!', 'd');
+    send(storage, insert);
+    const before = structuredClone(dumpStorage(storage));
+    const { replies, forwards, journal } = send(storage, set('2:1', '2:1', 'D', '!', '2:0'));
+    const deletion = { type: OP.DELETE_CRDT, id: '2:0' };
+    const inserted = createRegister('2:1', '2:1', '1:2', '! O', 'D');
     expect({ replies, forwards }).toEqual({ replies: [deletion, inserted], forwards: [deletion, untagged(inserted)] });
+    expect(toJson(storage)).toMatchObject({ list: ['a', 'D', 'b', 'c'] });
+    const replayed = loadStorage(before);
+    replayOps(replayed, journal);
+    expect(compactNodes(replayed)).toEqual(compactNodes(storage));
+    send(storage, set('2:2', '2:2', 'once more', '!', '2:1'));
+    expect(toJson(storage)).toMatchObject({ list: ['a', 'once more', 'b', 'c'] });
+  });
+
+  test('[ST46] and where its maker came back since, and may have found another place for it', () => {
+    const storage = furnished();
+    applyOps(storage, [createMap('1:9', '1:9', 'root', 'again')], { actor: 4 });
+    noteHeir(storage.heirs, [createMap('1:9', '1:9', 'root', 'again')], 4);
+    send(storage, set('4:0', '4:0', 'B', '!!', '1:3'));
     expect(toJson(storage)).toMatchObject({ list: ['B', 'b', 'c'] });
-    const replayed = furnished();
+  });
+
+  test('[ST46] and where what came in its place is here, the set goes there', () => {
+    const storage = furnished();
+    send(
+      storage,
+      set('3:0', '3:0', 'x', '!"', '1:5'),
+      moveItem('3:1', '3:0', '!#'),
+      createRegister('3:2', '3:2', '1:2', '!"', 'other'),
+    );
+    const before = structuredClone(dumpStorage(storage));
+    const { replies, journal } = send(storage, set('4:0', '4:0', 'C', '!"', '1:5'));
+    expect(replies).toEqual([{ type: OP.DELETE_CRDT, id: '3:0' }, createRegister('4:0', '4:0', '1:2', '!#', 'C')]);
+    expect(toJson(storage)).toMatchObject({ list: ['a', 'b', 'other', 'C'] });
+    const replayed = loadStorage(before);
     replayOps(replayed, journal);
     expect(compactNodes(replayed)).toEqual(compactNodes(storage));
   });

@@ -65,6 +65,22 @@ describe('the length of a position', () => {
 });
 
 describe('the positions that one message makes', () => {
+  test('[CB13] count where a set goes to an item at a long one', () => {
+    const storage = storageOf(list, item('1:1', '!'), item('1:2', '!!'));
+    send(storage, moveItem('1:9', '1:2', '~'.repeat(9_000)));
+    let replaced = '1:2';
+    const sets = many(31, (n) => {
+      const op = item(n, '!', { intent: 'set', deletedId: replaced });
+      replaced = n;
+      return op;
+    });
+    const { journal, rejected } = send(storage, ...sets);
+    expect(counted(keysOf(journal).slice(1), 1)).toBeLessThanOrEqual(SURPLUS_CHARACTERS_MAX);
+    expect(counted(keysOf(journal), 1)).toBeGreaterThan(SURPLUS_CHARACTERS_MAX);
+    expect(rejected).toEqual([{ opIds: ['2:30'], reason: TOO_MUCH }]);
+    expect(itemsIn(storage)).toEqual(['1:1', '2:29']);
+  });
+
   test.each<[string, string, (n: string) => Op]>([
     ['pushes behind a long one', '~'.repeat(9_000), (n) => item(n, '!', { intent: 'push' })],
     ['inserts at a taken one', '!', (n) => item(n, '!')],
