@@ -36,7 +36,7 @@ export function applyCreate(storage: Storage, op: CreateOp, surplus: Surplus | n
   return { is: 'applied', op: withKey(op, key), fixes, revives };
 }
 
-/** All but us are told of two changes, a deletion and an insertion: a client that waits for another set of its own there passes over the echo of a set. */
+/** Clients are told of two changes, a deletion and an insertion: one that waits for another set of its own there passes over the echo of a set. */
 function replaceWhereItIs(
   storage: Storage,
   op: CreateOp,

@@ -43,7 +43,7 @@ export function noneMoved(): RecentIds {
 export function placeOfSet(storage: Storage, list: ListNode, { id, parentKey, deletedId }: CreateOp): SetPlace {
   const other = list.children.get(asPos(parentKey));
   if (deletedId === undefined || other === undefined || other.id === deletedId) return AS_IT_ASKS;
-  const replaced = heirOf(storage, deletedId);
+  const replaced = successorOf(storage, deletedId);
   if (typeof replaced === 'object') {
     const isElsewhere = replaced !== other && replaced.parent === list;
     return isElsewhere && mayBeAstray(storage, deletedId, replaced) ? { is: 'where that is', replaced } : AS_IT_ASKS;
@@ -63,7 +63,7 @@ export function noteMoved({ moved }: Storage, id: string): void {
 }
 
 /** The item itself, or what came in its place; else what is known of it. */
-function heirOf({ nodes, deletedIds, successors }: Storage, itemId: string): ListItem | 'deleted' | 'unknown' {
+function successorOf({ nodes, deletedIds, successors }: Storage, itemId: string): ListItem | 'deleted' | 'unknown' {
   let id: string | undefined = itemId;
   for (let steps = 0; id !== undefined && steps < STEPS_MAX; steps += 1) {
     const item = nodes.get(id);
