@@ -1,6 +1,6 @@
 /**
  * Collects the young generation of V8's heap before it is full. V8 does so each 16 MB; where nearly all of that is kept, as what Yjs makes of a document, it moves
- * all of it at once, for 5 to 10 ms. More often in small parts it takes as long in all, and nobody waits. Measured in bench/FLOORS.md (`limits`, long Yjs updates).
+ * all of it at once, for 5 to 10 ms. In small parts, and more often, nobody waits for it. Measured in bench/FLOORS.md (`limits`, long Yjs updates).
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -1,5 +1,4 @@
 /** When rooms were last entered, written down some at a time; one that many enter at once is written once a second. */
-
 import { type Clock, isoFromMs } from '../base/clock.ts';
 import type { RoomId } from '../base/ids.ts';
 import { putNewest } from '../base/newest.ts';

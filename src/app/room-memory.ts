@@ -5,7 +5,6 @@
  * change that was. A worker that may have missed such a word has another standing, or none, and then remembers nothing; nor in the first second of a
  * standing, in which others may not know of it yet. What is not announced, the time of the last visit, may be a second old.
  */
-
 import type { Clock } from '../base/clock.ts';
 import type { Incarnation, RoomId } from '../base/ids.ts';
 import { putNewest } from '../base/newest.ts';

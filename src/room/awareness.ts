@@ -4,7 +4,6 @@
  * The SDK's Yjs provider keeps its awareness in two presence keys (protocol 9.2). y-websocket clients echo what they hear, and forget
  * states not renewed for 30 s; hence the clocks, the owner of each state, and the refresh.
  */
-
 import { isWithin } from '../base/clock.ts';
 import type { SessionId } from '../base/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';

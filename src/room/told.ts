@@ -3,7 +3,6 @@
  *
  * Changes of documents are not in it: a client brings back by itself what the room, asked for its state, turns out to lack.
  */
-
 import type { SessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { putNewest } from '../base/newest.ts';

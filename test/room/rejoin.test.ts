@@ -340,6 +340,26 @@ describe('a session whose room is lost', () => {
     expect(sent).toEqual(['answer']);
   });
 
+  test.each([
+    ['leaves', 1000, ['0:9']],
+    ['is lost, which comes back with all of it,', 1006, []],
+  ] as const)('[RJ20] of a client that %s what waits behind older ops is heard accordingly', async (_, code, heard) => {
+    const { clock, gateway, told, handler } = await aClient();
+    handler.message('[{"type":200}]');
+    clock.turn();
+    gateway.deliver([recipientOf(first)], [{ data: 'storage', restarts: true, droppable: false }]);
+    handler.ponged('ahead of 1');
+    handler.message(JSON.stringify([{ type: 201, ops: [{ type: 6, opId: '0:9', id: 'root', key: 'a' }] }]));
+    clock.turn();
+    told.splice(0);
+    handler.closed(code, '');
+    clock.turn();
+    expect(told.flatMap((command) => (command.type === 'storage.change' ? command.ops.map(({ opId }) => opId) : []))).toEqual(
+      heard,
+    );
+    expect(told.at(-1)).toMatchObject({ type: 'session.leave' });
+  });
+
   test('[RJ9] a client that goes meanwhile leaves no session behind', async () => {
     const { gateway, joins, told, handler } = await aClient();
     gateway.loseSessions([first]);

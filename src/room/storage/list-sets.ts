@@ -59,7 +59,7 @@ function mayBeAstray({ moved, heirs }: Storage, deletedId: string, replaced: Lis
 
 /** An item stands elsewhere than its maker, or somebody who saw it before, believes. */
 export function noteMoved({ moved }: Storage, id: string): void {
-  if (!moved.has(id)) moved.add(id);
+  moved.put(id, 0);
 }
 
 /** The item itself, or what came in its place; else what is known of it. */

@@ -5,7 +5,6 @@
  * it knew before (protocol 6.1). Taken by its word, what it typed would land in the middle of what others wrote meanwhile. The op id tells which
  * session the edit was typed in, and here is what was told to that session at most; what was still on its way, or held (`held-answers.ts`), counts as told.
  */
-
 import { putNewest } from '../../base/newest.ts';
 import { SmallMap } from '../../base/small.ts';
 import { makerOf } from './makers.ts';
