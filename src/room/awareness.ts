@@ -8,6 +8,7 @@ import { isWithin } from '../base/clock.ts';
 import type { SessionId } from '../base/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import { putNewest } from '../base/newest.ts';
+import { SmallMap } from '../base/small.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { type AwarenessState, decodeAwareness } from '../protocol/yjs-frames.ts';
 import { checkPresenceSize } from './kept-presence.ts';
@@ -29,9 +30,8 @@ const REFRESH_EVERY_MS = 15_000;
  */
 const CLOCK_TICK_MS = 10;
 
-/** The clocks with which states ended, of so many Yjs clients that left last. */
+/** Yjs clients that left last, of whom the room keeps the clock with which their state ended. */
 const DEPARTED_MAX = 256;
-const departed = new WeakMap<RoomState, Map<number, number>>();
 
 /** Highest clock that is taken. It counts changes; from one near the end of safe integers ours could not count on. */
 const CLOCK_MAX = 2 ** 32;
@@ -78,15 +78,14 @@ function acceptState(room: RoomState, session: Session, incoming: Incoming, ctx:
  * end itself: y-protocols then says at once, at a clock beyond that, that it is there.
  */
 function tellReturned(room: RoomState, { id }: Session, { clientId, clock }: AwarenessState): Effect[] {
-  const endedAt = departed.get(room)?.get(clientId) ?? -1;
-  departed.get(room)?.delete(clientId);
+  const endedAt = room.departed?.get(clientId) ?? -1;
+  room.departed?.delete(clientId);
   return endedAt < clock ? [] : [sendStates([{ clientId, clock: endedAt, state: null }], { only: id })];
 }
 
 function noteDeparted(room: RoomState, clientId: number, clock: number): void {
-  const clocks = departed.get(room) ?? new Map<number, number>();
-  departed.set(room, clocks);
-  putNewest(clocks, clientId, clock, DEPARTED_MAX);
+  room.departed ??= new SmallMap();
+  putNewest(room.departed, clientId, clock, DEPARTED_MAX);
 }
 
 /** The awareness that an SDK client's presence carries, for y-websocket clients. */

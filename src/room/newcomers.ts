@@ -2,7 +2,7 @@
  * What newcomers hear of the presences of those who are there: SDK clients send them copies. One copy may be some 2,000 times the message that asks for it,
  * so large ones are made for so many newcomers a second; the others hear it as it is at the next tick.
  */
-import { isWithin } from '../base/clock.ts';
+import { bytesIn, counted } from '../base/byte-window.ts';
 import type { SessionId } from '../base/ids.ts';
 import { fullPresenceText, presenceBytes } from './kept-presence.ts';
 import { fullPresence } from './roster.ts';
@@ -12,42 +12,28 @@ import type { DecideContext, Effect, RoomState, Session } from './shapes.ts';
 const SMALL_BYTES = 1_024;
 /** Of larger ones, for each session: 8 of the largest size, which take some 50 ms when there is a patch before each. */
 const COPIED_BYTES_MAX = 512 * 1_024;
-const WINDOW_MS = 1_000;
-
-interface Window {
-  fromMs: number;
-  bytes: number;
-}
-
-/** Of those who made large copies. */
-const windows = new WeakMap<Session, Window>();
 
 /** Characters that are told late in one tick; what is left waits for the next. */
 const LATE_CHARACTERS_MAX = 8 * 1_024 * 1_024;
 
-/** Who is still to hear of whom, by whom; none for a room where nobody is. */
-const late = new WeakMap<RoomState, Map<SessionId, Set<SessionId>>>();
+/** By session, the newcomers who are still to hear of it. */
+export type LateCopies = Map<SessionId, Set<SessionId>>;
 
 /** The presence of `session` for one newcomer, now or later. */
 export function copyFor(room: RoomState, session: Session, newcomer: Session, { nowMs }: DecideContext): Effect[] {
-  const window = windows.get(session);
-  if (window !== undefined && isOpen(window, nowMs) && window.bytes >= COPIED_BYTES_MAX) {
+  if (bytesIn(session.copied, nowMs) >= COPIED_BYTES_MAX) {
     noteLate(room, session, newcomer);
     return [];
   }
   const bytes = presenceBytes(session);
-  if (bytes > SMALL_BYTES) count(session, bytes, nowMs);
+  if (bytes > SMALL_BYTES) session.copied = counted(bytes, session.copied, nowMs);
   return [fullPresence(session, { to: { only: newcomer.id }, targetActor: newcomer.actor })];
-}
-
-export function hasLateCopies(room: RoomState): boolean {
-  return late.has(room);
 }
 
 /** As fetched presences are told: one text for all who are to hear it. */
 export function lateCopies(room: RoomState): Effect[] {
   const effects: Effect[] = [];
-  const waiting = late.get(room) ?? new Map<SessionId, Set<SessionId>>();
+  const waiting: LateCopies = room.lateCopies ?? new Map();
   let characters = 0;
   for (const [id, newcomers] of waiting) {
     const session = room.sessions.get(id);
@@ -61,24 +47,12 @@ export function lateCopies(room: RoomState): Effect[] {
     }
     waiting.delete(id);
   }
-  late.delete(room);
+  room.lateCopies = null;
   return effects;
 }
 
-function count(session: Session, bytes: number, nowMs: number): void {
-  const window = windows.get(session);
-  if (window === undefined) windows.set(session, { fromMs: nowMs, bytes });
-  else if (isOpen(window, nowMs)) window.bytes += bytes;
-  else Object.assign(window, { fromMs: nowMs, bytes });
-}
-
-function isOpen({ fromMs }: Window, nowMs: number): boolean {
-  return isWithin(WINDOW_MS, { fromMs, nowMs });
-}
-
 function noteLate(room: RoomState, session: Session, newcomer: Session): void {
-  const bySession = late.get(room) ?? new Map<SessionId, Set<SessionId>>();
-  late.set(room, bySession);
-  const newcomers = bySession.get(session.id) ?? new Set();
-  bySession.set(session.id, newcomers.add(newcomer.id));
+  room.lateCopies ??= new Map();
+  const newcomers = room.lateCopies.get(session.id) ?? new Set();
+  room.lateCopies.set(session.id, newcomers.add(newcomer.id));
 }

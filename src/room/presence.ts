@@ -6,11 +6,10 @@ import { FULL_ACCESS } from '../protocol/permissions.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { awarenessFromPresence, refreshAwareness } from './awareness.ts';
 import { checkPresenceSize, completePresence, fullPresenceText, patchPresence } from './kept-presence.ts';
-import { copyFor, hasLateCopies, lateCopies } from './newcomers.ts';
+import { copyFor, lateCopies } from './newcomers.ts';
 import { addSession, fullPresence, joined, sessionOf } from './roster.ts';
 import { removeSession } from './sessions.ts';
 import type { ActiveUser, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
-import { hasLateAnswers } from './ydoc/late-answers.ts';
 
 type PresencePatch = Extract<Command, { type: 'presence.patch' }>;
 type PresenceFetch = Extract<Command, { type: 'presence.fetch' }>;
@@ -109,7 +108,7 @@ export function decidePresenceSet(room: RoomState, { userId, data, info, ttlMs }
 /** Whether time alone can change anything here. Most rooms have nobody of whom that is true, and a worker has thousands of rooms. */
 export function heedsTime(room: RoomState): boolean {
   const { sessions, awareness } = room;
-  if (awareness.size > 0 || hasLateCopies(room) || hasLateAnswers(room)) return true;
+  if (awareness.size > 0 || room.lateCopies !== null || room.lateAnswers !== null) return true;
   for (const { expiresAtMs } of sessions.values()) if (expiresAtMs !== null) return true;
   return false;
 }

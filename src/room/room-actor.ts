@@ -29,6 +29,12 @@ import { SnapshotKeeper } from './snapshot-keeper.ts';
 import { letTextsGo } from './storage/texts.ts';
 import { Upkeep } from './upkeep.ts';
 
+/**
+ * `suspended`: without a lease, though nobody is known to have claimed the room: people see each other, documents stand still. `claiming`: still so, and it is
+ * being claimed again. `stopping` and `lost` end it.
+ */
+type Phase = 'serving' | 'suspended' | 'claiming' | 'stopping' | 'lost';
+
 type Loss = 'fenced' | 'claimed by another' | 'recalled' | 'append failed' | 'lease lapsed' | 'decision broke off';
 
 export class RoomActor implements Actor<Command>, RoomShell {
@@ -40,11 +46,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
   readonly #gate: Gate;
   readonly #onLost: () => void;
   readonly #pending: Pending;
-  #isLost = false;
-  /** Without a lease, though nobody is known to have claimed the room: people see each other, documents stand still. */
-  #isSuspended = false;
-  #isClaiming = false;
-  #isStopping = false;
+  #phase: Phase = 'serving';
   /** Version that is in the journal; what waits for it may be held back longer than that. */
   #durable: number;
   #lastBusyMs: number; // monotonic
@@ -81,7 +83,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
   }
 
   get place(): { stream: number; epoch: number; version: number } | null {
-    if (this.#isLost || this.#isClaiming) return null;
+    if (this.#isLost || this.#phase === 'claiming') return null;
     return { stream: this.#ground.stream, epoch: this.#ground.epoch, version: this.room.version };
   }
 
@@ -134,7 +136,15 @@ export class RoomActor implements Actor<Command>, RoomShell {
   }
 
   get #mayWork(): boolean {
-    return !(this.#isLost || this.#isSuspended || this.#isStopping);
+    return this.#phase === 'serving';
+  }
+
+  get #isLost(): boolean {
+    return this.#phase === 'lost';
+  }
+
+  get #isSuspended(): boolean {
+    return this.#phase === 'suspended' || this.#phase === 'claiming';
   }
 
   saveAnew(): void {
@@ -170,22 +180,22 @@ export class RoomActor implements Actor<Command>, RoomShell {
   /** Whoever waits for an answer hears that it is not known; what sessions are to be told waits on. One that stops is over: what was acknowledged is in the journal. */
   suspend(): void {
     if (this.#isSuspended || this.#isLost) return;
-    if (this.#isStopping) {
+    if (this.#phase === 'stopping') {
       this.#lose('lease lapsed');
       return;
     }
-    this.#isSuspended = true;
+    this.#phase = 'suspended';
     this.#gate.refuseAnswers(new AppError('OUTCOME_UNKNOWN'));
   }
 
   /** Nobody else claimed it meanwhile when its epoch has risen by this claim alone: then its memory is still what the journal tells. */
   async resume(): Promise<'resumed' | 'not yet'> {
     if (!this.#isSuspended || this.#isLost) return 'resumed';
-    if (this.#pending.isAppending || this.#isClaiming || !this.#deps.mayAnswer()) return 'not yet';
+    if (this.#pending.isAppending || this.#phase === 'claiming' || !this.#deps.mayAnswer()) return 'not yet';
     const { stream, epoch } = this.#ground;
-    this.#isClaiming = true;
+    this.#phase = 'claiming';
     const claim = await this.#deps.ownership.claim(stream).finally(() => {
-      this.#isClaiming = false;
+      if (this.#phase === 'claiming') this.#phase = 'suspended'; // it may have been lost meanwhile
     });
     if (this.#isLost) return 'resumed';
     if ('refused' in claim || claim.epoch !== epoch + 1) this.#lose('claimed by another');
@@ -196,15 +206,15 @@ export class RoomActor implements Actor<Command>, RoomShell {
   #resumed(epoch: number): void {
     this.#ground = { ...this.#ground, epoch };
     this.room.claim = { stream: this.#ground.stream, epoch };
-    this.#isSuspended = false;
+    this.#phase = 'serving';
     this.guarded(() => this.#gate.open(this.#durable));
     this.#pending.append();
   }
 
   /** Everything is written down and told; the next owner finds a snapshot and no journal to replay, and the sessions join it. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
     if (this.#isSuspended) this.#lose('lease lapsed');
+    if (!this.#isLost) this.#phase = 'stopping';
     await this.#history.rest();
     if (this.#isLost || !(await this.#isDurable())) return;
     try {
@@ -215,7 +225,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
       await this.#deps.ownership.release({ stream, epoch, numbersNext: this.room.numbers.next, mayWait });
     } finally {
       if (!this.#isLost) {
-        this.#isLost = true;
+        this.#phase = 'lost';
         this.#pending.drop();
         this.guarded(() => this.#watch.close());
         this.#partings.loseEveryone();
@@ -226,7 +236,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
   /** @throws AppError when the room cannot take it at the moment, whatever it says */
   mustTake(command: Command): void {
     if (!this.#deps.mayAnswer()) this.suspend(); // after a freeze, the timer that says so may come late
-    const isTooLate = this.#isStopping && mayHaveWaited(command); // nothing else comes to a room that stops
+    const isTooLate = this.#phase === 'stopping' && mayHaveWaited(command); // nothing else comes to a room that stops
     if (this.#isLost || isTooLate) throw new AppError('ROOM_MOVED');
     if (this.#isSuspended && !isEphemeral(command)) throw new AppError('DATABASE_UNAVAILABLE');
     if ((isChange(command) && this.isFull) || (hasLargeAnswer(command) && this.#gate.bytes > GATED_BYTES_MAX))
@@ -353,7 +363,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
   /** Ownership or journal is gone: what was not told is forgotten, sessions join anew and their clients bring what they still hold, whatever breaks meanwhile. */
   #lose(why: Loss | 'broken' | 'retired'): void {
     if (this.#isLost) return;
-    this.#isLost = true;
+    this.#phase = 'lost';
     this.#pending.drop();
     this.guarded(this.#onLost); // first: the next who asks finds another actor
     this.guarded(() => this.#watch.close());

@@ -64,6 +64,9 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
     history: emptyHistory(),
     requests: new RecentRequests(),
     awareness: new SmallMap(),
+    departed: null,
+    lateCopies: null,
+    lateAnswers: null,
   };
 }
 

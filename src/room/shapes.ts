@@ -4,6 +4,7 @@
  * Frames, REST calls, timers and other workers all become `Command`s; `room.ts` decides them; `room-actor.ts` performs the
  * effects. Nothing else touches a room (house 3.1).
  */
+import type { ByteWindow } from '../base/byte-window.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import type { RequestKey, RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { Json, JsonObject } from '../base/json.ts';
@@ -13,11 +14,14 @@ import type { CommentMessage, ServerMessage } from '../protocol/server-messages.
 import type { Op } from '../protocol/storage-ops.ts';
 import type { History, TakenVersion } from './history.ts';
 import type { JournalRecord } from './journal-record.ts';
+import type { LateCopies } from './newcomers.ts';
 import type { RecentRequests } from './recent-requests.ts';
 import type { Recipient } from './recipient.ts';
 import type { Schema } from './schema/compile.ts';
 import type { JsonPatch } from './storage/patch.ts';
 import type { Storage } from './storage/tree.ts';
+import type { AskedAnew } from './ydoc/decide.ts';
+import type { LateAnswers } from './ydoc/late-answers.ts';
 import type { Ydoc } from './ydoc/ydoc.ts';
 
 /** Who is in the room over which kind of client: the SDK's JSON protocol, y-websocket, or a presence set by REST. */
@@ -49,8 +53,14 @@ export interface Session extends Omit<Newcomer, 'info' | 'visit'>, Recipient {
   readonly ydocs: Set<string>;
   /** How many of its Yjs updates were refused at the price of a new `Y.Doc`. */
   costlyUpdates: number;
+  /** What it has asked of documents in this second (`ydoc/late-answers.ts`); null while it has not. */
+  asked: ByteWindow | null;
+  /** By guid, when it was last asked for all that the room lacks; null while it was not. */
+  askedAnew: Map<string, AskedAnew> | null;
   /** Its presence as last known, patches merged; null until it sent one. */
   presence: JsonObject | null;
+  /** What newcomers were sent of it in this second (`newcomers.ts`), if that is large; null while it is not. */
+  copied: ByteWindow | null;
   /** Yjs client id under which y-websocket clients know its awareness. */
   awarenessId: number | null;
   /** For a presence set by REST: when it ends. */
@@ -95,6 +105,11 @@ export interface RoomState {
   readonly requests: RecentRequests;
   /** What y-websocket clients call awareness, by Yjs client id. */
   readonly awareness: Map<number, AwarenessEntry>;
+  /** The clock with which the state of a Yjs client ended; null while nobody has left. */
+  departed: Map<number, number> | null;
+  /** What is to be told at the next tick, as it would have been too much at once: presences to newcomers, and answers about documents. Null while there is none. */
+  lateCopies: LateCopies | null;
+  lateAnswers: LateAnswers | null;
 }
 
 /** The decision that attached a schema: of two, the later one of the later owner counts. */

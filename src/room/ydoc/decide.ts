@@ -139,17 +139,15 @@ function askForDropped({ sessions }: RoomState, guid: string, doc: Ydoc, ctx: De
 const ASKED_AGAIN_MS = 1_000;
 const ASKED_AFTER_CHANGE_MS = 100;
 
-interface Asked {
+/** For what a session was asked of a document, and when. */
+export interface AskedAnew {
   readonly vector: Uint8Array;
   readonly atMs: number;
 }
 
-/** By session and document. */
-const asked = new WeakMap<Session, Map<string, Asked>>();
-
 function askAnew(session: Session, guid: string, doc: Ydoc, { nowMs, limits }: DecideContext): Effect[] {
-  const byGuid = asked.get(session) ?? new SmallMap<string, Asked>();
-  asked.set(session, byGuid);
+  session.askedAnew ??= new SmallMap();
+  const byGuid = session.askedAnew;
   const last = byGuid.get(guid);
   const vector = stateVector(doc);
   const isSame = last !== undefined && Buffer.compare(last.vector, vector) === 0;

@@ -3,7 +3,7 @@
  * document between two questions has each answered anew. What is asked beyond that is answered at the next tick that has room for it, once for all
  * questions about one document.
  */
-import { isWithin } from '../../base/clock.ts';
+import { bytesIn, counted } from '../../base/byte-window.ts';
 import type { SessionId } from '../../base/ids.ts';
 import type { DecideContext, RoomState, Session } from '../shapes.ts';
 import type { Ydoc } from './state.ts';
@@ -12,28 +12,16 @@ import { ydocBytes } from './ydoc.ts';
 
 /** Bytes of documents that are looked through for one session in a window, and for all late ones of a room in a tick; some 20 ms. */
 const ASKED_BYTES_MAX = 2 * 1024 * 1024;
-const WINDOW_MS = 1_000;
 /** The least that a question counts: two thousand about small documents are answered at once, as by a client that opens them all. */
 const ASKED_BYTES_MIN = 1_024;
 
-interface Window {
-  fromMs: number;
-  bytes: number;
-}
-
-const windows = new WeakMap<Session, Window>();
-
 /** By session and document, the least that any of the questions said is known. */
-const late = new WeakMap<RoomState, Map<SessionId, Map<string, Vector>>>();
+export type LateAnswers = Map<SessionId, Map<string, Vector>>;
 
 /** Whether a question is answered at once; it is counted then. */
 export function isAnsweredNow(session: Session, doc: Ydoc, { nowMs }: DecideContext): boolean {
-  const known = windows.get(session);
-  const isOpen = known !== undefined && isWithin(WINDOW_MS, { fromMs: known.fromMs, nowMs });
-  const window = isOpen ? known : { fromMs: nowMs, bytes: 0 };
-  if (window.bytes >= ASKED_BYTES_MAX) return false;
-  window.bytes += priceOf(doc);
-  windows.set(session, window);
+  if (bytesIn(session.asked, nowMs) >= ASKED_BYTES_MAX) return false;
+  session.asked = counted(priceOf(doc), session.asked, nowMs);
   return true;
 }
 
@@ -48,20 +36,15 @@ export interface LateQuestion {
  * what waits is bounded by documents, of which a session follows so many, and not by what somebody writes into a vector.
  */
 export function noteLate(room: RoomState, doc: Ydoc, { session: { id }, guid, vector }: LateQuestion): void {
-  const bySession = late.get(room) ?? new Map<SessionId, Map<string, Vector>>();
-  late.set(room, bySession);
-  const asked = bySession.get(id) ?? new Map<string, Vector>();
-  bySession.set(id, asked);
+  room.lateAnswers ??= new Map();
+  const asked = room.lateAnswers.get(id) ?? new Map<string, Vector>();
+  room.lateAnswers.set(id, asked);
   asked.set(guid, common(asked.get(guid) ?? doc.known, vector));
-}
-
-export function hasLateAnswers(room: RoomState): boolean {
-  return late.has(room);
 }
 
 /** Those whose turn it is, oldest sessions first; none of sessions that have left. */
 export function* takeLate(room: RoomState): Iterable<LateQuestion> {
-  const bySession = late.get(room) ?? new Map<SessionId, Map<string, Vector>>();
+  const bySession: LateAnswers = room.lateAnswers ?? new Map();
   let bytes = 0;
   for (const [id, asked] of bySession) {
     const session = room.sessions.get(id);
@@ -74,7 +57,7 @@ export function* takeLate(room: RoomState): Iterable<LateQuestion> {
     }
     bySession.delete(id);
   }
-  late.delete(room);
+  room.lateAnswers = null;
 }
 
 function priceOf(doc: Ydoc): number {
