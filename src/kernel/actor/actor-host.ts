@@ -231,13 +231,8 @@ export class ActorHost<Command> {
     }
   }
 
-  /** Actors that load may have been claimed before: they are dropped, whoever is meant, and loaded anew by the next command. */
   recall(recalls: readonly Recall[]): void {
-    for (const [key, slot] of this.#slots) {
-      const { actor } = slot; // of its slot no more after the recall that it goes with
-      if (actor === null) this.#drop(key, slot);
-      else for (const recall of recalls) actor.recall(recall);
-    }
+    for (const slot of this.#slots.values()) slot.recall(recalls);
   }
 
   /** The store may have lost the last that it acknowledged. Actors that load may have read that before: they are dropped, and loaded anew. */
@@ -290,7 +285,7 @@ export class ActorHost<Command> {
         actor.drop(); // lost while it loaded
         throw new AppError('ROOM_MOVED');
       }
-      slot.actor = actor;
+      slot.begin(actor);
       slot.runLoaded();
     } catch (error) {
       this.#forget(key, slot);

@@ -1,4 +1,5 @@
 /** The place of one actor on this worker, from the first command for it until it is down. */
+import type { Recall } from '../cluster/ownership.ts';
 import type { Actor } from './actor.ts';
 import { type HeldSlots, type Holdable, LONG_MS, SLICE_MS, WINDOW_MS } from './held-slots.ts';
 import { WaitingCommands } from './waiting.ts';
@@ -20,6 +21,8 @@ export class Slot<Command> implements Line<Command>, Holdable {
   readonly waiting: WaitingCommands<Command>;
   /** So many of these were there before the load began to look. */
   early = 0;
+  /** What came while it loaded; null while that is nothing, and when it is up. */
+  #recalls: Recall[] | null = null;
   /** Settles, never rejects, when the load is over. */
   loaded: Promise<void> = Promise.resolve();
   /** Settles, never rejects, when the actor is down; null while it is up. */
@@ -72,6 +75,21 @@ export class Slot<Command> implements Line<Command>, Holdable {
     } finally {
       this.#count(startedMs);
     }
+  }
+
+  /** Whether its actor is meant is known when it has loaded: it may have been claimed before, or after. */
+  recall(recalls: readonly Recall[]): void {
+    const { actor } = this; // of its slot no more after the recall that it goes with
+    if (actor === null) this.#recalls = [...(this.#recalls ?? []), ...recalls];
+    else for (const recall of recalls) actor.recall(recall);
+  }
+
+  /** Its actor has loaded, and hears what came meanwhile, which it may go with. */
+  begin(actor: Actor<Command>): void {
+    const recalls = this.#recalls ?? [];
+    this.actor = actor;
+    this.#recalls = null;
+    this.recall(recalls);
   }
 
   /** What waited for the load; where that takes long the rest has its turns. */

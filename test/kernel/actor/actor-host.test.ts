@@ -452,14 +452,22 @@ test('[AH23] an actor that is dropped while it loads is told so once it is there
   expect(loads.map(({ actor }) => actor.heard.join())).toEqual([...Array(LOADS_MAX).fill('drop'), 'again']);
 });
 
-test('[AH16] a recall reaches all actors, and drops those that load: they may have been claimed before it', async () => {
+test('[AH16] a recall reaches all actors, those that load as soon as they have, and before anything that waits for them', async () => {
   const { host, loads } = aHost();
-  const [ready, loading] = [host.ask('a', '1'), host.ask('b', '1')];
+  const [ready, loading, gone] = ['a', 'b', 'c'].map((key) => host.ask(key, '1'));
   loads[0]!.ready();
   await ready;
   host.recall([{ stream: 7, epoch: 3 }]);
-  await expect(loading).rejects.toMatchObject({ code: 'ROOM_MOVED' });
-  expect(loads[0]!.actor.heard).toEqual(['1', 'recall 7']);
+  host.recall([{ stream: 8, epoch: 3 }]);
+  loads[2]!.actor.onRecall = () => loads[2]!.lose();
+  for (const { ready: become } of loads.slice(1)) become();
+  expect(await loading).toBe('did 1');
+  await expect(gone).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+  const recalls = ['recall 7', 'recall 8'];
+  expect(loads.map(({ actor }) => actor.heard)).toEqual([['1', ...recalls], [...recalls, '1'], recalls]);
+  expect(host.keys).toEqual(['a', 'b']);
+  host.recall([{ stream: 9, epoch: 3 }]);
+  expect(loads[1]!.actor.heard).toEqual([...recalls, '1', 'recall 9']);
 });
 
 test('[AH16] an actor that goes with a recall leaves the others to theirs', async () => {
