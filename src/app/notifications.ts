@@ -14,11 +14,15 @@ import { settingsRoutes } from '../features/notifications/settings/routes.ts';
 import { channelsByDefault } from '../features/notifications/settings/rules.ts';
 import { textMentionRoutes } from '../features/notifications/text-mentions/routes.ts';
 import { permissionsIn, personOf } from '../features/tokens/queries.ts';
+import type { OutboxEvent } from '../kernel/persistence/outbox.ts';
 import type { Sql } from '../kernel/persistence/sql.ts';
 import type { SqlOutbox } from '../kernel/persistence/sql-outbox.ts';
 import type { BoundRoute } from '../kernel/transport/route.ts';
 import { threadForClients } from '../protocol/comments.ts';
 import { NO_PERMISSIONS } from '../protocol/permissions.ts';
+
+/** Comments that are told of in one transaction: five statements each, until whose end their threads, and what is in inboxes of them, wait. */
+const NOTIFIED_TOGETHER_MAX = 8;
 
 interface NotificationParts {
   readonly db: Sql;
@@ -31,7 +35,9 @@ export function notificationParts({ db, outbox, settings, roomExists }: Notifica
   const { THREAD_NOTIFICATIONS: threads, TEXT_MENTION_NOTIFICATIONS: textMentions } = settings;
   const newNotificationId = (): string => newId(systemRandom, 'in_');
   const nowMs = (): number => systemClock.nowMs();
-  outbox.consume('inbox', (events, tx) => notifyOfComments(events, tx, { outbox, byDefault: threads, newNotificationId }));
+  const notify = (events: readonly OutboxEvent[], tx: Sql): Promise<void> =>
+    notifyOfComments(events, tx, { outbox, byDefault: threads, newNotificationId });
+  outbox.consume('inbox', notify, NOTIFIED_TOGETHER_MAX);
   return [
     ...inboxRoutes({
       db,

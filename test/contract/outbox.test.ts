@@ -3,6 +3,7 @@ import type { PostgresSql } from '../../src/adapters/postgres-sql.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import type { OutboxConsumer } from '../../src/kernel/persistence/outbox.ts';
 import { sql } from '../../src/kernel/persistence/sql.ts';
 import { insertEventsInCase, SqlOutbox } from '../../src/kernel/persistence/sql-outbox.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -84,6 +85,24 @@ test('[OB11] an event that its writer acts on by itself comes due for others lat
   await db.query(sql`update outbox set due_at = due_at - interval '60 seconds'`);
   await relay();
   expect(seen).toEqual([{ n: 1 }, { n: 3 }]);
+});
+
+test('[OB7] a consumer that takes few at a time gets all, in order, each few in a transaction of their own', async () => {
+  opened ??= postgres.open();
+  const db = await opened;
+  const seen: unknown[] = [];
+  const transactions = new Set<unknown>();
+  const worker = new SqlOutbox({ db, clock: systemClock, log: silentLog });
+  const note: OutboxConsumer = async (events, tx) => {
+    seen.push(events.map(({ payload }) => payload.n));
+    for (const { id } of await tx.query(sql<{ id: string }>`select pg_current_xact_id()::text as id`)) transactions.add(id);
+  };
+  worker.consume('few', note, 2);
+  await db.query(sql`insert into outbox (type, payload) select 'few', jsonb_build_object('n', n) from generate_series(1, 5) n`);
+  worker.nudge();
+  await worker.idle();
+  expect(seen).toEqual([[1, 2], [3, 4], [5]]);
+  expect(transactions.size).toBe(3);
 });
 
 test('[OB12] that an event met a room on its way to another worker is a warning; what may not pass by itself is an error', async () => {

@@ -1,5 +1,5 @@
 /**
- * The outbox in Postgres: a row per event, relayed some at a time, those of one type in one transaction.
+ * The outbox in Postgres: a row per event, relayed some at a time, those of one type in one transaction or in several.
  *
  * What a consumer writes through its `sql` commits with the event's removal, so it happens once, whatever crashes and however many workers
  * relay. What it does elsewhere may happen again, or never where it does it after the commit. When a consumer fails, the events that went with that one are relayed again one by one; the one
@@ -21,14 +21,19 @@ export interface SqlOutboxDeps {
 /** The backstop for events whose worker died between commit and relay. Shorter costs an idle query per worker and poll. */
 const POLL_EVERY_MS = 5_000;
 const RETRY_MS_MAX = 300_000;
-/** Events of one pass; their rows stay locked until those of their type are done. */
+/** Events of one pass. Those of one type go together, unless their consumer takes fewer at a time. */
 const PASS_MAX = 500;
 /** What is told of during a pass and so long after it goes together: a pass is six statements, however much it relays. */
 const BETWEEN_PASSES_MS = 50;
 
+interface Registered {
+  readonly consumer: OutboxConsumer;
+  readonly togetherMax: number;
+}
+
 export class SqlOutbox implements Outbox {
   readonly #deps: SqlOutboxDeps;
-  readonly #consumers = new Map<string, OutboxConsumer>();
+  readonly #consumers = new Map<string, Registered>();
   #stopPolling: () => void = () => undefined;
   #pass: Promise<void> | null = null;
   /** Counts nudges, so that one that comes during a pass is not lost. */
@@ -42,10 +47,11 @@ export class SqlOutbox implements Outbox {
   /**
    * Registers what happens to events of a type; one consumer each, before `start`. Of rows that were written together, those whose type was registered
    * first go first. A type nobody here knows is left to newer workers.
+   * @param togetherMax events in one transaction: few where each keeps rows locked that somebody may wait for
    */
-  consume(type: string, consumer: OutboxConsumer): void {
+  consume(type: string, consumer: OutboxConsumer, togetherMax = PASS_MAX): void {
     if (this.#consumers.has(type)) throw new Error(`outbox: ${type} has a consumer already`);
-    this.#consumers.set(type, consumer);
+    this.#consumers.set(type, { consumer, togetherMax });
   }
 
   start(): void {
@@ -101,14 +107,23 @@ export class SqlOutbox implements Outbox {
       return [];
     });
     let relayed = 0;
-    for (const [type, consumer] of this.#consumers) {
+    for (const [type, registered] of this.#consumers) {
       const ids = due.filter((event) => event.type === type).map(({ id }) => id);
-      if (ids.length === 0 || this.#isClosed) continue;
-      const count = await this.#relay(ids, consumer);
+      const count = await this.#relayOfType(ids, registered);
       if (count === null) return false;
       relayed += count;
     }
     return relayed > 0 && due.length === PASS_MAX;
+  }
+
+  async #relayOfType(ids: readonly number[], { consumer, togetherMax }: Registered): Promise<number | null> {
+    let relayed = 0;
+    for (let at = 0; at < ids.length && !this.#isClosed; at += togetherMax) {
+      const count = await this.#relay(ids.slice(at, at + togetherMax), consumer);
+      if (count === null) return null;
+      relayed += count;
+    }
+    return relayed;
   }
 
   /** Returns how many were relayed or postponed, which excludes those that others relay at this moment; null when the database is away. */
