@@ -7,6 +7,7 @@ import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Outgoing, OutgoingOutcome, OutgoingPost } from '../kernel/transport/outgoing.ts';
+import { Deadline } from './deadline.ts';
 import { isPublicAddress } from './special-addresses.ts';
 
 export interface HttpOutgoingOptions {
@@ -40,8 +41,8 @@ export class HttpOutgoing implements Outgoing {
   }
 
   async post({ url, headers, body, timeoutMs, signal: given }: OutgoingPost): Promise<OutgoingOutcome> {
-    const late = AbortSignal.timeout(timeoutMs);
-    const signal = AbortSignal.any([given, late]);
+    const deadline = new Deadline(timeoutMs, given);
+    const { signal } = deadline;
     try {
       const target = new URL(url);
       const objection = this.objectionTo(target);
@@ -52,7 +53,9 @@ export class HttpOutgoing implements Outgoing {
       if (allowed.length === 0) return failed('its name leads to a private or special address');
       return await send(target, { headers, body, signal, lookup: pinnedTo(allowed) });
     } catch (error) {
-      return failed(late.aborted ? `no answer within ${timeoutMs / 1_000} s` : reasonOf(error));
+      return failed(deadline.isLate ? `no answer within ${timeoutMs / 1_000} s` : reasonOf(error));
+    } finally {
+      deadline.end();
     }
   }
 

@@ -6,6 +6,7 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/observe.ts';
+import { Deadline } from './deadline.ts';
 
 export interface S3BucketOptions {
   readonly bucket: string;
@@ -84,22 +85,18 @@ export class S3Bucket {
     send: (client: S3Client, options: { abortSignal: AbortSignal }) => Promise<Reply>,
     { withinMs = S3_TIME.requestMs, signal }: Patience = {},
   ): Promise<Reply> {
-    const end = new AbortController();
-    const giveUp = (): void => end.abort();
-    const timer = setTimeout(giveUp, withinMs);
-    signal?.addEventListener('abort', giveUp);
+    const deadline = new Deadline(withinMs, signal);
     try {
-      return await send(this.client, { abortSignal: end.signal });
+      return await send(this.client, { abortSignal: deadline.signal });
     } catch (error) {
       const status = statusOf(error);
       const isExpected = status !== null && EXPECTED.has(status) && nameOf(error) !== 'NoSuchBucket';
       if (isExpected || signal?.aborted === true) throw error;
-      const reason = end.signal.aborted ? `no answer within ${withinMs} ms` : nameOf(error);
+      const reason = deadline.isLate ? `no answer within ${withinMs} ms` : nameOf(error);
       this.#log.warn({ request: what, status, reason, said: String(error), ...this.hintFor(error) }, 'S3 request failed');
       throw new AppError('BLOBS_UNAVAILABLE', { reason });
     } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', giveUp);
+      deadline.end();
     }
   }
 

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -209,5 +210,17 @@ describe('sending', () => {
     const end = new AbortController();
     const outcome = await post(`http://127.0.0.1:${port}/`, { targets: 'all' }, { signal: end.signal });
     expect(outcome).toEqual({ kind: 'failed', problem: 'ABORT_ERR' });
+    expect(await post(`http://127.0.0.1:${port}/`, { targets: 'all' }, { signal: end.signal })).toEqual(outcome);
+  });
+
+  test('[OUT9] it leaves nothing in the signal that it may be given up by, which outlives it', async () => {
+    const port = await listening((_, answer) => answer.end());
+    const { signal } = new AbortController();
+    const leadsNowhere = { targets: 'all', resolve: async () => ['127.0.0.1'] } as const;
+    expect((await post(`http://127.0.0.1:${port}/`, { targets: 'all' }, { signal })).kind).toBe('answered');
+    expect((await post('http://nowhere.test:1/', leadsNowhere, { signal })).kind).toBe('failed');
+    const held = Object.getOwnPropertySymbols(signal).map((symbol) => (signal as unknown as Record<symbol, unknown>)[symbol]);
+    const followers = held.filter((one) => (one as { size?: number } | null)?.size); // sets of Node's own, which are no `Set` of ours
+    expect([...getEventListeners(signal, 'abort'), ...followers]).toEqual([]);
   });
 });
