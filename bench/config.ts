@@ -224,3 +224,14 @@ export const GROWTH = {
   /** Times that a room with this tail is woken, each after a kill -9. */
   journalWakes: 3,
 } as const;
+
+export const SOAK = {
+  /** Rooms that are lived in side by side. */
+  atOnce: 16,
+  /** Until all rooms sleep, and the windows in which webhooks are told of a change once are over. */
+  quietMs: 80_000,
+  snapshotMsMax: 60_000,
+  writtenMs: 5_000,
+  /** For so many lives of a hundred one object more is a trace of each. */
+  grownShareMin: 0.1,
+} as const;

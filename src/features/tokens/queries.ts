@@ -9,6 +9,7 @@ import { errors, jwtVerify, SignJWT } from 'jose';
 import { Compile } from 'typebox/compile';
 import { AppError } from '../../base/errors.ts';
 import type { RoomId } from '../../base/ids.ts';
+import { putNewest } from '../../base/newest.ts';
 import type { Need, Principal } from '../../kernel/transport/principal.ts';
 import { checkRoomId } from '../../protocol/names.ts';
 import { allows, type Permissions, type Resource } from '../../protocol/permissions.ts';
@@ -76,7 +77,7 @@ export function makeTokenVerifier(deps: TokenVerifierDeps): VerifyToken {
       remembered.delete(token);
       throw new AppError('TOKEN_EXPIRED');
     }
-    if (!remembered.has(token)) remember(remembered, token, claims, deps.rememberedMax);
+    if (!remembered.has(token)) putNewest(remembered, token, claims, deps.rememberedMax); // a flood of tokens costs verifications, not memory
     return claims;
   };
 }
@@ -120,13 +121,6 @@ function refusalOf(error: unknown): unknown {
     return new AppError('INVALID_TOKEN', { reason: `its claim ${error.claim} does not fit` });
   if (error instanceof errors.JOSEError) return new AppError('INVALID_TOKEN', { reason: 'it is not a token of ours' });
   return error;
-}
-
-/** The oldest makes room: a flood of tokens costs verifications, not memory. */
-function remember(remembered: Map<string, Claims>, token: string, claims: Claims, max: number): void {
-  const [oldest] = remembered.keys();
-  if (remembered.size >= max && oldest !== undefined) remembered.delete(oldest);
-  remembered.set(token, claims);
 }
 
 export interface AdmissionDeps {

@@ -1,5 +1,6 @@
 /** Where actors were found last: a bounded memory, the oldest entry goes first. Beliefs, not facts. */
 import type { WorkerAddress } from '../../base/ids.ts';
+import { putNewest } from '../../base/newest.ts';
 
 const KEPT_MAX = 100_000;
 
@@ -15,11 +16,7 @@ export class Locations {
   }
 
   set(key: string, at: WorkerAddress): void {
-    this.#at.delete(key); // the newest is last
-    this.#at.set(key, at);
-    if (this.#at.size <= KEPT_MAX) return;
-    const [oldest] = this.#at.keys();
-    this.#at.delete(oldest!);
+    putNewest(this.#at, key, at, KEPT_MAX);
   }
 
   forget(key: string): void {

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../../base/clock.ts';
 import type { RoomId } from '../../../base/ids.ts';
+import { putNewest } from '../../../base/newest.ts';
 import { type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import type { Visibility } from '../../../protocol/comments.ts';
 import { allows, type Permissions } from '../../../protocol/permissions.ts';
@@ -51,10 +52,7 @@ export class ReaderNotes {
          set reads_public = excluded.reads_public, reads_private = excluded.reads_private, seen_at = excluded.seen_at
       returning user_id`);
     if (noted.length === 0) return;
-    this.#noted.delete(key);
-    this.#noted.set(key, { publicly, privately, atMs });
-    const [oldest] = this.#noted.keys();
-    if (this.#noted.size > NOTED_MAX && oldest !== undefined) this.#noted.delete(oldest);
+    putNewest(this.#noted, key, { publicly, privately, atMs }, NOTED_MAX);
   }
 }
 
