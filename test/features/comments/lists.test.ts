@@ -19,6 +19,7 @@ import { isNotified } from '../../../src/features/notifications/of-comments/rule
 import { deleteRoomSettings } from '../../../src/features/notifications/settings/queries.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import type { CommentBody } from '../../../src/protocol/comments.ts';
+import { addManyRooms, planOf } from '../../support/plan.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { NOW_MS, says, type Threads, threadsIn } from './a-thread.ts';
 
@@ -130,6 +131,14 @@ describe('lists', () => {
     const rooms = await findRoomsOfThreads(db, { userId: 'mia', organizationId: 'default' }, { deletedSinceMs: null });
     expect(rooms.map(({ id }) => id)).toContain(threads.roomId);
     expect(await findRoomsOfThreads(db, { userId: 'mia', organizationId: 'acme' }, { deletedSinceMs: null })).toEqual([]);
+  });
+
+  test('[IB26] the rooms of a user are looked up, however many others there are', async () => {
+    for (let made = 0; made < 30; made += 1) await threads.create(`of-mia-${made}`, { userId: 'mia' });
+    await addManyRooms(db);
+    const person = { userId: 'mia', organizationId: 'default' };
+    const plan = await planOf(db, (explaining) => findRoomsOfThreads(explaining, person, { deletedSinceMs: 0 }));
+    expect(plan).toContain('Index Cond: (pk = ANY');
   });
 
   test('[CM44] however many threads, comments and reactions there are, they are read in four queries', async () => {

@@ -20,6 +20,7 @@ import {
 import { filterOf, type Position } from '../../../src/features/rooms/rules.ts';
 import type { RoomFields } from '../../../src/features/rooms/shapes.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
+import { planOf } from '../../support/plan.ts';
 import { usePostgres } from '../../support/postgres.ts';
 
 const postgres = usePostgres();
@@ -294,22 +295,9 @@ describe('the list', () => {
     [{ userId: 'mia', groupIds: 'qa' }, ['rooms_users', 'rooms_groups']],
     [{ query: 'metadata["stage"]:"final"' }, ['rooms_metadata']],
   ])('[RM73] who is named by few rooms, or what, is found by an index: %j', async (parameters, indexes) => {
-    await db.transaction(async (tx) => {
-      await tx.query(sql`set local enable_seqscan = off`);
-      await tx.query(sql`set local enable_indexscan = off`); // leaves bitmaps: what a large table would get
-      const plan: unknown[] = [];
-      const explaining: Sql = {
-        async query(query) {
-          plan.push(...(await tx.query({ text: `explain ${query.text}`, values: query.values })));
-          return [];
-        },
-        change: (query) => tx.change(query),
-        transaction: (work) => work(explaining),
-      };
-      await listRooms(explaining, { filter: filterOf(parameters), after: null, limit: 10 });
-      const lines = JSON.stringify(plan);
-      for (const index of indexes) expect(lines).toContain(`Bitmap Index Scan on ${index}`);
-    });
+    const list = (explaining: Sql) => listRooms(explaining, { filter: filterOf(parameters), after: null, limit: 10 });
+    const plan = await planOf(db, list, { without: ['enable_seqscan', 'enable_indexscan'] }); // leaves bitmaps: what a large table would get
+    for (const index of indexes) expect(plan).toContain(`Bitmap Index Scan on ${index}`);
   });
 
   test('[RM48] organizationId and the older metadata.KEY parameters', async () => {

@@ -119,8 +119,9 @@ export async function findRoomsOfThreads(
            jsonb_build_object('defaultAccesses', default_accesses, 'usersAccesses', users_accesses, 'groupsAccesses', groups_accesses) as accesses
       from rooms
      where organization_id = ${organizationId}
-       and pk in (select t.room_pk from thread_subscriptions s join threads t on t.pk = s.thread_pk where s.user_id = ${userId}
-                   union select room_pk from room_subscription_settings where user_id = ${userId} and threads = 'all' ${deleted})
+       and pk = any(array(                -- found first, and then looked up: with "in" Postgres may go through all rooms, the newest first
+             select t.room_pk from thread_subscriptions s join threads t on t.pk = s.thread_pk where s.user_id = ${userId}
+              union select room_pk from room_subscription_settings where user_id = ${userId} and threads = 'all' ${deleted}))
      order by pk desc
      limit ${ROOMS_MAX}`);
 }

@@ -21,10 +21,12 @@ const COLUMNS = sql`n.pk, n.id, n.user_id as "userId", n.kind, r.id as "roomId",
   n.changed_at as "changedAt", coalesce(t.content_bytes, 0) + octet_length(n.details::text) as "answerBytes",
   octet_length(n.details::text) as "ownBytes"`;
 const TABLES = sql`inbox_notifications n left join rooms r on r.pk = n.room_pk left join threads t on t.pk = n.thread_pk`;
+/** A case, for Postgres takes it to hold for every second row: of an equation it expects one in two hundred, and reads and sorts all of an inbox for the first page. */
 const organizationIs = (organizationId: string | null): Query =>
   organizationId === null
     ? sql`true`
-    : sql`coalesce((select of.organization_id from rooms of where of.pk = n.room_pk), n.organization_id) = ${organizationId}`;
+    : sql`case coalesce((select of.organization_id from rooms of where of.pk = n.room_pk), n.organization_id)
+            when ${organizationId} then true else false end`;
 
 /** Whose, and which of theirs. `organizationId` null: of all organisations. `readable` null: all of them. */
 export interface InboxScope {
@@ -140,22 +142,27 @@ export function findRoomsOfUnread(db: Sql, scope: InboxScope): Promise<RoomOfInb
 }
 
 /**
- * The rooms of a person's inbox of which there may be something to tell since: of the inbox, of threads, or of what the person said of them. Those
- * where nothing has happened are looked up by index, and not read.
+ * The rooms of a person's inbox of which there may be something to tell since: of the inbox, of threads, or of what the person said of them. Each part finds
+ * its rooms by index: as one condition with `or`, all rooms of the organisation would be read for it.
  */
 export function findRoomsChangedSince(db: Sql, { userId, organizationId }: Person, sinceMs: number): Promise<RoomOfInbox[]> {
   const since = sql`${isoFromMs(sinceMs)}::timestamptz`;
   return findRooms(
     db,
-    sql`organization_id = ${organizationId} and (
-      pk in (select room_pk from inbox_notifications where user_id = ${userId} and changed_at >= ${since})
-      or id in (select room_id from deleted_inbox_notifications where user_id = ${userId} and deleted_at >= ${since})
-      or pk in (select room_pk from inbox_notifications where user_id = ${userId}) and (
-        exists (select from threads t where t.room_pk = rooms.pk and t.changed_at >= ${since})
-        or exists (select from deleted_threads d where d.room_pk = rooms.pk and d.deleted_at >= ${since})
-        or pk in (select room_pk from room_subscription_settings where user_id = ${userId} and changed_at >= ${since})
-        or pk in (select t.room_pk from thread_subscriptions s join threads t on t.pk = s.thread_pk
-                   where s.user_id = ${userId} and s.changed_at >= ${since})))`,
+    sql`organization_id = ${organizationId} and pk = any(array(
+      with mine as materialized (select distinct room_pk from inbox_notifications where user_id = ${userId} and room_pk is not null)
+      select room_pk from inbox_notifications where user_id = ${userId} and changed_at >= ${since}
+       union
+      select r.pk from deleted_inbox_notifications d join rooms r on r.id = d.room_id where d.user_id = ${userId} and d.deleted_at >= ${since}
+       union
+      select room_pk from mine
+       where exists (select from threads t where t.room_pk = mine.room_pk and t.changed_at >= ${since})
+          or exists (select from deleted_threads d where d.room_pk = mine.room_pk and d.deleted_at >= ${since})
+       union
+      select room_pk from mine join room_subscription_settings s using (room_pk) where s.user_id = ${userId} and s.changed_at >= ${since}
+       union
+      select room_pk from thread_subscriptions s join threads t on t.pk = s.thread_pk join mine using (room_pk)
+       where s.user_id = ${userId} and s.changed_at >= ${since}))`,
   );
 }
 

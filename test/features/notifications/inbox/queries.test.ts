@@ -23,6 +23,7 @@ import {
 } from '../../../../src/features/notifications/inbox/queries.ts';
 import { documentOf, filterOf, type InboxRow } from '../../../../src/features/notifications/inbox/rules.ts';
 import { type Sql, sql } from '../../../../src/kernel/persistence/sql.ts';
+import { addManyRooms, planOf } from '../../../support/plan.ts';
 import { usePostgres } from '../../../support/postgres.ts';
 import { type MadeRoom, type MadeThread, makeRoom, makeThread } from '../a-thread.ts';
 
@@ -187,6 +188,12 @@ describe('rooms of an inbox', () => {
     }
     await deleteNotifications(db, { ...person(), id });
     expect(await roomsSince()).toEqual([room.pk]);
+  });
+
+  test('[IB26] a delta looks its rooms up, however many others there are', async () => {
+    await addManyRooms(db);
+    const delta = await planOf(db, (explaining) => findRoomsChangedSince(explaining, person(), 0));
+    expect(delta).toContain('Index Cond: (pk = ANY');
   });
 
   test('[IB26] a count reads those of what is unread', async () => {
