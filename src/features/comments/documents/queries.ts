@@ -21,9 +21,8 @@ export async function findThreadsByPk(db: Sql, pks: readonly number[]): Promise<
   if (pks.length === 0) return [];
   const threads = await db.query(sql<ThreadFields>`
     select t.pk, t.id, r.id as "roomId", t.created_at as "createdAt", t.updated_at as "updatedAt", t.metadata, t.resolved, t.visibility
-      from threads t join rooms r on r.pk = t.room_pk
-     where t.pk = any(${pks}::bigint[])
-     order by array_position(${pks}::bigint[], t.pk)`);
+      from unnest(${pks}::bigint[]) with ordinality as asked (pk, place) join threads t using (pk) join rooms r on r.pk = t.room_pk
+     order by asked.place`);
   const comments = await findComments(db, sql`c.thread_pk = any(${pks}::bigint[])`);
   const ofThread = grouped(comments, ({ threadPk }) => threadPk);
   return threads.map(({ pk, ...thread }) => ({
