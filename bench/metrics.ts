@@ -20,6 +20,11 @@ export const METRICS = {
   refusedPerSecond: { title: 'refused per second', digits: 0, compared: true },
   createMs: { title: 'create p50 ms', digits: 2, compared: true },
   wakeMs: { title: 'wake p50 ms', digits: 2, compared: true },
+  listMs: { title: 'list p50 ms', digits: 2, compared: true },
+  /** What has changed in an inbox, as a browser asks each minute. */
+  inboxMs: { title: 'inbox delta p50 ms', digits: 2, compared: true },
+  threadsMs: { title: 'threads of a user p50 ms', digits: 2, compared: true },
+  deleteMs: { title: 'delete p50 ms', digits: 2, compared: true },
   snapshotMs: { title: 'snapshot ms', digits: 1, compared: true },
   /** Share of what had to arrive that did. */
   completeness: { title: 'complete', digits: 4, compared: false },
