@@ -224,7 +224,7 @@ export const GROWTH = {
   /** Times that a room with this tail is woken, each after a kill -9. */
   journalWakes: 3,
   databaseRooms: [1_000, 10_000, 100_000],
-  /** For each user, however many rooms there are: it is named in so many, and in one more each as a reader. */
+  /** How many rooms name a user, however many there are; as many name it as a reader. */
   databaseRoomsOfUser: 20,
   /** Calls of each kind, of which the second half is counted. */
   databaseTimes: 80,

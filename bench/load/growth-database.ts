@@ -5,12 +5,13 @@
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Liveblocks } from '@liveblocks/node';
 import pg from 'pg';
-import type { Case, Outcome, Trial } from '../case.ts';
+import type { Case, Outcome } from '../case.ts';
 import { GROWTH } from '../config.ts';
 import { type Metric, percentile } from '../metrics.ts';
 import { aDataDir, atrium, startMain } from '../servers/atrium.ts';
-import { type Address, addressOf, restHeaders, restUrl } from '../servers/server.ts';
+import { ask, KEYS, type Question, restUrl } from '../servers/server.ts';
 
 const { databaseRooms, databaseRoomsOfUser, databaseTimes } = GROWTH;
 const HOUR_MS = 3_600_000;
@@ -25,7 +26,7 @@ export const growthDatabase: Case = {
   grows: 'rooms in the database',
   subjects: [atrium],
   peers: [],
-  variants: databaseRooms.map((rooms) => ({ name: nameOf(rooms), at: rooms, load: (trial) => askAmong(trial, rooms) })),
+  variants: databaseRooms.map((rooms) => ({ name: nameOf(rooms), at: rooms, load: () => askAmong(rooms) })),
   metrics: [...ASKED, 'completeness'],
   targets: ASKED.map((metric) => ({ variant: MOST, metric, against: { variant: FEWEST }, limit: { atMost: 2 } })),
 };
@@ -33,21 +34,23 @@ export const growthDatabase: Case = {
 const usersAmong = (rooms: number): number => rooms / databaseRoomsOfUser;
 
 /** Starts a server of its own beside the one of the trial, which does nothing: what is in the database is put there past it. */
-async function askAmong(_trial: Trial, rooms: number): Promise<Outcome> {
+async function askAmong(rooms: number): Promise<Outcome> {
   const dataDir = await aDataDir();
   const { running } = await startMain({ DATA_DIR: dataDir });
   try {
     await fill(join(dataDir, 'postgres'), rooms);
-    const call = callsTo(addressOf(running));
+    const call = (method: string, path: string, more: Partial<Question> = {}): Promise<void> =>
+      ask(running, { method, path, ...more });
     const since = encodeURIComponent(new Date(Date.now() - HOUR_MS).toISOString());
     const userOf = (time: number): string => `user-${(time * 7) % usersAmong(rooms)}`;
-    const tokens = await Promise.all(
-      Array.from({ length: databaseTimes }, async (_, time) => {
-        const { text } = await call('POST', '/v2/identify-user', { body: { userId: userOf(time) } });
-        return (JSON.parse(text) as { token: string }).token;
-      }),
-    );
-    const asUser = (path: string) => (time: number) => call('GET', path, { token: tokens[time]! });
+    const backend = new Liveblocks({ secret: KEYS.secretKey, baseUrl: restUrl(running, '') });
+    const tokens: string[] = [];
+    for (let time = 0; time < databaseTimes; time += 1) {
+      const { body } = await backend.identifyUser({ userId: userOf(time), groupIds: [] });
+      tokens.push((JSON.parse(body) as { token: string }).token);
+    }
+    // A user's token stands where a back end has its key.
+    const asUser = (path: string) => (time: number) => call('GET', path, { secretKey: tokens[time]! });
     const values = {
       createMs: await p50Of((time) => call('POST', '/v2/rooms', { body: { id: `new-${time}`, defaultAccesses: [] } })),
       listMs: await p50Of((time) => call('GET', `/v2/rooms?userId=${userOf(time)}`)),
@@ -62,32 +65,14 @@ async function askAmong(_trial: Trial, rooms: number): Promise<Outcome> {
   }
 }
 
-interface Asked {
-  readonly body?: object;
-  /** Of a user; absent: a back end asks. */
-  readonly token?: string;
-}
-
-/** @throws an Error when a call is refused. */
-function callsTo(address: Address): (method: string, path: string, asked?: Asked) => Promise<{ ms: number; text: string }> {
-  return async (method, path, { body, token } = {}) => {
-    const startedAtMs = performance.now();
-    const headers = { ...restHeaders(), ...(token !== undefined && { authorization: `Bearer ${token}` }) };
-    const response = await fetch(restUrl(address, path), {
-      method,
-      headers,
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 300)}`);
-    return { ms: performance.now() - startedAtMs, text };
-  };
-}
-
 /** One after the other; the first half of them makes code and caches hot. */
-async function p50Of(ask: (time: number) => Promise<{ ms: number }>): Promise<number> {
+async function p50Of(call: (time: number) => Promise<void>): Promise<number> {
   const ms: number[] = [];
-  for (let time = 0; time < databaseTimes; time += 1) ms.push((await ask(time)).ms);
+  for (let time = 0; time < databaseTimes; time += 1) {
+    const startedAtMs = performance.now();
+    await call(time);
+    ms.push(performance.now() - startedAtMs);
+  }
   return percentile(Float64Array.from(ms.slice(databaseTimes / 2)).sort(), 0.5);
 }
 

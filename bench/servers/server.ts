@@ -81,7 +81,7 @@ export function restHeaders(secretKey: string = KEYS.secretKey): Record<string, 
 export interface Question {
   readonly method: string;
   readonly path: string;
-  readonly body: unknown;
+  readonly body?: unknown;
   readonly secretKey?: string | undefined;
 }
 

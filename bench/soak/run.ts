@@ -17,7 +17,7 @@ import { SOAK } from '../config.ts';
 import { stopAll } from '../processes.ts';
 import { atriumWith, type Settings } from '../servers/atrium.ts';
 import { atriumFourWith } from '../servers/atrium-cluster.ts';
-import { HOST, KEYS, type Running, restHeaders, type Server } from '../servers/server.ts';
+import { ask, HOST, KEYS, type Running, type Server } from '../servers/server.ts';
 import { type Growth, grownBy, type Holdings, holdingsIn } from './heap.ts';
 import { live, type Place } from './life.ts';
 
@@ -133,8 +133,8 @@ async function soak(server: Server, { folder, seconds }: { folder: string; secon
   const running = await server.start();
   try {
     const url = `http://${HOST}:${running.port}`;
-    const hook = JSON.stringify({ url: await receiver(), subscribedEvents: EVENTS });
-    await fetch(`${url}/v2/management/projects/any/webhooks`, { method: 'POST', headers: restHeaders(), body: hook });
+    const hook = { url: await receiver(), subscribedEvents: EVENTS };
+    await ask(running, { method: 'POST', path: '/v2/management/projects/any/webhooks', body: hook });
     const backend = new Liveblocks({ secret: KEYS.secretKey, baseUrl: url });
     const lives = new Lives({ url, publicKey: KEYS.publicKey, backend });
     await lives.goOn(seconds / 2);
@@ -150,6 +150,7 @@ async function soak(server: Server, { folder, seconds }: { folder: string; secon
     const grown = after.flatMap((heap, worker) => grownBy(before[worker]!, heap, more * SOAK.grownShareMin));
     const { lines, isFine } = reportOf(grown, more);
     for (const line of lines) console.log(line);
+    if (lives.failures.size > 0) throw new Error('some lives were not lived to their end: what these leave says nothing');
     return isFine ? 0 : 1;
   } finally {
     await running.stop();
@@ -159,6 +160,8 @@ async function soak(server: Server, { folder, seconds }: { folder: string; secon
 async function main(): Promise<number> {
   const text = { type: 'string' } as const;
   const { values } = parseArgs({ options: { server: { ...text, default: 'atrium' }, minutes: { ...text, default: '8' } } });
+  const minutes = Number(values.minutes);
+  if (!(minutes > 0)) throw new Error(`--minutes takes a number above 0, not ${values.minutes}`);
   const folder = await mkdtemp(join(tmpdir(), 'atrium-soak-'));
   const settings = {
     NODE_OPTIONS: `--heapsnapshot-signal=${SNAPSHOT_SIGNAL} --diagnostic-dir=${folder}`,
@@ -168,7 +171,7 @@ async function main(): Promise<number> {
     NOTIFICATION_DELAY_SECONDS: '1',
   };
   try {
-    return await soak(serverNamed(values.server, settings), { folder, seconds: Number(values.minutes) * 60 });
+    return await soak(serverNamed(values.server, settings), { folder, seconds: minutes * 60 });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
