@@ -1,0 +1,35 @@
+/**
+ * What may be too much for one statement is deleted ahead of its room. Postgres looks for what hangs on each row that goes with another, some 30 µs
+ * of a row, and a statement is ended after 10 s: a room of 10,000 threads could then never be deleted.
+ */
+import type { RoomId } from '../../../base/ids.ts';
+import { type Sql, sql } from '../../../kernel/persistence/sql.ts';
+
+/** So much goes in a quarter of a second, and in a few where Postgres has to read it first: comments and notifications, and five for each thread. */
+const WEIGHT_TOGETHER_MAX = 10_000;
+const WEIGHT_OF_THREAD = 5;
+
+/**
+ * Deletes the oldest threads of a room until what is left can go with it, some at a time and each time for good: locks are kept no longer than for
+ * one part, so that whoever has been told of these threads does not wait for all of them. Nothing happens to a room that has few.
+ */
+export async function deleteThreadsAhead(db: Sql, roomId: RoomId): Promise<void> {
+  while ((await deleteOldestThreads(db, roomId)) > 0);
+}
+
+/** Returns how many went; none when what there is can go at once. */
+function deleteOldestThreads(db: Sql, roomId: RoomId): Promise<number> {
+  return db.change(sql`
+    with oldest as (
+      select t.pk, t.created_at,
+             ${WEIGHT_OF_THREAD} + t.comment_count + (select count(*) from inbox_notifications n where n.thread_pk = t.pk) as weight
+        from threads t
+       where t.room_pk = (select pk from rooms where id = ${roomId})
+       order by t.created_at, t.pk
+       limit ${WEIGHT_TOGETHER_MAX / WEIGHT_OF_THREAD + 1}
+    ), weighed as (
+      select pk, sum(weight) over (order by created_at, pk) - weight as ahead, sum(weight) over () as together from oldest
+    )
+    delete from threads
+     where pk = any(array(select pk from weighed where together > ${WEIGHT_TOGETHER_MAX} and ahead < ${WEIGHT_TOGETHER_MAX}))`);
+}

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { asRoomId, type RoomId } from '../../../src/base/ids.ts';
+import { deleteThreadsAhead } from '../../../src/features/rooms/emptying/queries.ts';
+import { deleteRoom, findOrCreateRoom } from '../../../src/features/rooms/queries.ts';
+import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
+import { usePostgres } from '../../support/postgres.ts';
+
+const postgres = usePostgres();
+
+/** A room of so many threads with so many comments and notifications each. */
+async function roomOf(db: Sql, id: RoomId, { threads, each }: { threads: number; each: number }): Promise<void> {
+  const fields = { organizationId: 'default', metadata: {}, defaultAccesses: [], usersAccesses: {}, groupsAccesses: {} };
+  const { room } = await findOrCreateRoom(db, { id, nowIso: '2031-02-03T04:05:06.007Z', ...fields });
+  await db.change(sql`
+    insert into threads (room_pk, id, created_by, created_at, updated_at, visibility, comment_count)
+    select ${room.pk}, 'th_' || n, 'mia', now() + n * interval '1 second', now(), 'public', ${each} from generate_series(1, ${threads}) n`);
+  await db.change(sql`
+    insert into comments (thread_pk, id, user_id, created_at, body, content, has_mentions)
+    select pk, 'cm_' || n, 'mia', now(), '{}', '', false from threads, generate_series(1, ${each}) n where room_pk = ${room.pk}`);
+  await db.change(sql`
+    insert into inbox_notifications (id, user_id, kind, room_pk, thread_pk, subject_id, notified_at)
+    select 'in_' || pk || '_' || n, 'user' || n, 'thread', room_pk, pk, id, now() from threads, generate_series(1, ${each}) n where room_pk = ${room.pk}`);
+}
+
+/** Notes how many threads each statement deletes. */
+async function noteDeletions(db: Sql): Promise<() => Promise<number[]>> {
+  await db.query(sql`create table deletions (place serial, threads integer)`);
+  await db.query(sql`
+    create function note_deletion() returns trigger language plpgsql as $$
+    begin insert into deletions (threads) select count(*) from gone; return null; end $$`);
+  await db.query(sql`
+    create trigger note_deletion after delete on threads referencing old table as gone for each statement execute function note_deletion()`);
+  return async () => {
+    const rows = await db.query(sql<{ threads: number }>`select threads from deletions where threads > 0 order by place`);
+    return rows.map(({ threads }) => threads);
+  };
+}
+
+const left = async (db: Sql) => {
+  const [counts] = await db.query(sql<Record<'threads' | 'comments' | 'notified', number>>`
+    select (select count(*)::int from threads) as threads, (select count(*)::int from comments) as comments,
+           (select count(*)::int from inbox_notifications) as notified`);
+  return counts;
+};
+
+test('[RM75] A room of many threads is emptied ahead of its deletion, the oldest first, a bounded number of rows in a statement; one of few goes at once', async () => {
+  const db = await postgres.open();
+  const deletions = await noteDeletions(db);
+  const [many, few] = [asRoomId('many'), asRoomId('few')];
+  await roomOf(db, few, { threads: 40, each: 20 });
+  await deleteThreadsAhead(db, few);
+  expect(await left(db)).toEqual({ threads: 40, comments: 800, notified: 800 });
+
+  await roomOf(db, many, { threads: 2_300, each: 1 });
+  await roomOf(db, asRoomId('long'), { threads: 7, each: 2_000 });
+  const before = await left(db);
+  await deleteThreadsAhead(db, many);
+  expect(await deletions()).toEqual([1_429]); // of 5 + 1 + 1 rows each: 10,003; the other 871 go with their room
+  const [oldest] = await db.query(sql<{ id: string }>`
+    select id from threads where room_pk = (select pk from rooms where id = 'many') order by created_at limit 1`);
+  expect(oldest!.id).toBe('th_1430');
+  await deleteThreadsAhead(db, asRoomId('long'));
+  expect(await deletions()).toEqual([1_429, 3, 3]); // of 4,005 rows each; the last goes with its room
+  await deleteThreadsAhead(db, asRoomId('nobody'));
+
+  for (const id of [many, asRoomId('long')]) await deleteRoom(db, id);
+  expect(before).toEqual({ threads: 2_347, comments: 17_100, notified: 17_100 });
+  expect(await left(db)).toEqual({ threads: 40, comments: 800, notified: 800 });
+});
