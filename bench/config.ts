@@ -239,4 +239,9 @@ export const SOAK = {
   writtenMs: 5_000,
   /** For so many lives of a hundred one object more is a trace of each. */
   grownShareMin: 0.1,
+  lifeMsMax: 120_000,
+  /** Between two faults of the stores, on average. */
+  restMs: 3_000,
+  /** Longer than a lease. */
+  stillMsMax: 8_000,
 } as const;

@@ -41,7 +41,14 @@ process.exit(0);
 
 async function inCluster(run: string, measure: (cluster: ChaosCluster, stores: Stores) => Promise<string>): Promise<void> {
   const silent = { line: () => undefined, text: () => undefined, end: () => undefined };
-  const options = { folder: join(folder, run), app: join(folder, 'app'), stores, run: `bench${run}`, eventsOf: () => silent };
+  const options = {
+    folder: join(folder, run),
+    app: join(folder, 'app'),
+    appBefore: null,
+    stores,
+    run: `bench${run}`,
+    eventsOf: () => silent,
+  };
   const cluster = await ChaosCluster.prepare(options);
   try {
     await cluster.start();

@@ -20,6 +20,8 @@ interface Life {
   readonly users: readonly [string, string];
 }
 
+type Leave = () => void;
+
 const STAY_MS = 200;
 const SYNC_MS_MAX = 10_000;
 const FILE_BYTES = 2_000;
@@ -30,18 +32,24 @@ export async function live(place: Place, number: number): Promise<void> {
   const { backend } = place;
   const { roomId, users } = life;
   await backend.createRoom(roomId, { defaultAccesses: ['room:write'], metadata: { number: String(number) } });
-  const leaves = [await draw(life, 0), await draw(life, 1), await type(life)];
-  await askOfDocuments(life, number);
-  await comment(life);
-  await administrate(life, number);
-  await new Promise((resolve) => setTimeout(resolve, STAY_MS));
-  for (const leave of leaves) leave();
+  const leaves: Leave[] = [];
+  try {
+    await draw(life, 0, leaves);
+    await draw(life, 1, leaves);
+    await type(life, leaves);
+    await askOfDocuments(life, number);
+    await comment(life);
+    await administrate(life, number);
+    await new Promise((resolve) => setTimeout(resolve, STAY_MS));
+  } finally {
+    for (const leave of leaves) leave();
+  }
   for (const userId of users) await backend.deleteAllInboxNotifications({ userId });
   await backend.deleteRoom(roomId);
 }
 
-/** Over the SDK of browsers, one user with an access token, the other with an ID token. Returns how it leaves. */
-async function draw({ place, roomId, users }: Life, which: 0 | 1): Promise<() => void> {
+/** Over the SDK of browsers, one user with an access token, the other with an ID token. Says how it leaves. */
+async function draw({ place, roomId, users }: Life, which: 0 | 1, leaves: Leave[]): Promise<void> {
   const userId = users[which];
   const token = async (): Promise<{ token: string }> => {
     const session = place.backend.prepareSession(userId, { userInfo: { name: userId } });
@@ -53,6 +61,7 @@ async function draw({ place, roomId, users }: Life, which: 0 | 1): Promise<() =>
   const client: Client = createClient({ baseUrl: place.url, throttle: 16, polyfills, authEndpoint: token } as never);
   const initialStorage = { list: new LiveList<Lson>([]), map: new LiveMap<string, Lson>() };
   const { room, leave } = client.enterRoom(roomId, { initialPresence: { x: 0 }, initialStorage } as never);
+  leaves.push(leave);
   const { root } = (await room.getStorage()) as unknown as { root: LiveObject<typeof initialStorage> };
   for (let turn = 0; turn < 5; turn += 1) {
     root.get('list').push(`item ${turn}`);
@@ -64,7 +73,6 @@ async function draw({ place, roomId, users }: Life, which: 0 | 1): Promise<() =>
   if (which === 0) await attach(room);
   await client.getInboxNotifications();
   await room.getThreads();
-  return leave;
 }
 
 async function attach(room: Room): Promise<void> {
@@ -74,11 +82,15 @@ async function attach(room: Room): Promise<void> {
   await room.getAttachmentUrl(id);
 }
 
-/** Over y-websocket. Returns how it leaves. */
-async function type({ place: { url, publicKey }, roomId }: Life): Promise<() => void> {
+/** Over y-websocket. Says how it leaves. */
+async function type({ place: { url, publicKey }, roomId }: Life, leaves: Leave[]): Promise<void> {
   const doc = new Y.Doc();
   const options = { params: { pubkey: publicKey }, WebSocketPolyfill: WebSocket as never, disableBc: true };
   const provider = new WebsocketProvider(`${url.replace(/^http/, 'ws')}/yjs`, roomId, doc, options);
+  leaves.push(() => {
+    provider.destroy();
+    doc.destroy();
+  });
   await new Promise<void>((resolve, reject) => {
     const late = setTimeout(() => reject(new Error('y-websocket did not sync')), SYNC_MS_MAX);
     provider.once('sync', () => {
@@ -88,10 +100,6 @@ async function type({ place: { url, publicKey }, roomId }: Life): Promise<() => 
   });
   doc.getText('text').insert(0, `typed in ${roomId}`);
   provider.awareness.setLocalStateField('user', { name: 'typist' });
-  return () => {
-    provider.destroy();
-    doc.destroy();
-  };
 }
 
 async function askOfDocuments({ place, roomId }: Life, number: number): Promise<void> {

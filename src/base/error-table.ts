@@ -301,6 +301,13 @@ export const ERRORS = {
     message: () => 'The room has more work waiting than it may hold.',
     suggestion: 'Send the request again after the seconds in Retry-After.',
   },
+  WORKER_OUTDATED: {
+    status: 503,
+    close: 1013,
+    retry: true,
+    message: () => 'The worker that has the room is of an older version, which does not know this.',
+    suggestion: 'Send the request again once all workers have been updated.',
+  },
   WORKER_OVERLOADED: {
     status: 503,
     close: 1013,

@@ -1,6 +1,7 @@
 -- Deleted notifications are noted once for a statement, not once for each: an inbox of two hundred thousand could not be deleted in the time that a
 -- statement has, and in the deletion of a room of nine thousand threads these notes took half of the time. What was deleted a month ago is forgotten by
 -- the sweep alone.
+-- serves builds from 0020
 drop trigger inbox_notifications_note_deletion on inbox_notifications;
 drop function note_deleted_inbox_notification();
 

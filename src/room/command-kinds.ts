@@ -66,6 +66,11 @@ const KINDS: Readonly<Record<Command['type'], Kind>> = {
   'clock.tick': kind('passes'),
 };
 
+/** Whether this build knows it: another worker may be of a newer one. */
+export function isKnown({ type }: Command): boolean {
+  return Object.hasOwn(KINDS, type);
+}
+
 /** What makes the room recognise the command when it comes again; null when nothing does. */
 export function requestOf(command: Command): RequestKey | null {
   return ('request' in command ? command.request : undefined) ?? null;

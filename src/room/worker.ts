@@ -4,6 +4,7 @@
  */
 import { Background, twentieth } from '../base/background.ts';
 import { chanceFrom, pause } from '../base/clock.ts';
+import { AppError } from '../base/errors.ts';
 import { asRoomId, type Incarnation, type RoomId, type WorkerAddress } from '../base/ids.ts';
 import { type Metrics, noMetrics } from '../base/metrics.ts';
 import { OnePerTurn } from '../base/one-per-turn.ts';
@@ -25,7 +26,7 @@ import { measuredBus, measuredDirectory, measuredOwnership, measuredSnapshots } 
 import { SqlJournal } from '../kernel/persistence/sql-journal.ts';
 import { SqlSnapshots } from '../kernel/persistence/sql-snapshots.ts';
 import { Beat } from './beat.ts';
-import { extraAnswerMs, isParting, isRead, isRepeatable } from './command-kinds.ts';
+import { extraAnswerMs, isKnown, isParting, isRead, isRepeatable } from './command-kinds.ts';
 import { DocumentsAhead } from './documents-ahead.ts';
 import { openDoor } from './door.ts';
 import { Gateway } from './gateway.ts';
@@ -374,7 +375,9 @@ export class Worker {
   }
 
   /** Also of what is not for this worker: whoever sent it has to be told so. */
+  /** @throws AppError WORKER_OUTDATED */
   #forwarded(command: Command, from: WorkerAddress): void {
+    if (!isKnown(command)) throw new AppError('WORKER_OUTDATED');
     if (command.type === 'session.join') this.#remote.comesFrom(command.newcomer.id, from);
     else if ('from' in command && command.from !== null) this.#remote.comesFrom(command.from, from);
   }

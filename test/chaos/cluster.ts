@@ -33,6 +33,8 @@ export interface ClusterOptions {
   readonly folder: string;
   /** Where the copy of the built server is. */
   readonly app: string;
+  /** That of another build, with which each node starts; whoever is started again takes `app`. Null: all have one build. */
+  readonly appBefore: string | null;
   readonly stores: Stores;
   /** Names the database, the bucket and the keys in Redis. */
   readonly run: string;
@@ -80,7 +82,7 @@ export class ChaosCluster {
   }
 
   /** Makes the database and all ways; starts no node. */
-  static async prepare({ folder, app, stores, run, eventsOf }: ClusterOptions): Promise<ChaosCluster> {
+  static async prepare({ folder, app, appBefore, stores, run, eventsOf }: ClusterOptions): Promise<ChaosCluster> {
     await mkdir(folder, { recursive: true });
     const database = `chaos_${run}`;
     await stores.postgres.ask('postgres', `create database ${database}`);
@@ -105,7 +107,16 @@ export class ChaosCluster {
         CHAOS_DETOURS: detoursOf(ways[node]!, ports),
       };
       const logFile = join(folder, `${name}.log`);
-      const options = { name, folder: app, settings, port: own.public, adminPort: own.admin, workers: WORKERS, logFile };
+      const options = {
+        name,
+        folder: app,
+        folderBefore: appBefore,
+        settings,
+        port: own.public,
+        adminPort: own.admin,
+        workers: WORKERS,
+        logFile,
+      };
       return new NodeProcess(options, eventsOf(name));
     });
     const balancer = await Balancer.open(ports.map((own) => own.public));

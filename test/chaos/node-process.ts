@@ -22,6 +22,8 @@ export interface NodeOptions {
   readonly name: string;
   /** Where `dist` is. */
   readonly folder: string;
+  /** The same for its first life, if that is of another build. */
+  readonly folderBefore: string | null;
   readonly settings: Readonly<Record<string, string>>;
   readonly port: number;
   readonly adminPort: number;
@@ -58,6 +60,7 @@ export class NodeProcess {
   readonly #options: NodeOptions;
   readonly #log: WriteStream;
   #life: Life | null = null;
+  #lives = 0;
   /** Whether it is to run: then it is started again whenever it ends by itself. */
   #isWanted = false;
   readonly #onLine: (line: LogLine) => void;
@@ -86,9 +89,10 @@ export class NodeProcess {
 
   #begin(): void {
     const { PATH = '', HOME = '' } = process.env; // settings of this machine must not leak in
-    const { folder, settings } = this.#options;
+    const { folder, folderBefore, settings } = this.#options;
+    this.#lives += 1;
     const child = spawn(process.execPath, ['--import', DETOUR, 'dist/main.js'], {
-      cwd: folder,
+      cwd: this.#lives === 1 ? (folderBefore ?? folder) : folder,
       env: { PATH, HOME, ...settings },
       detached: true, // a process group of its own
       stdio: ['ignore', 'pipe', 'pipe'],

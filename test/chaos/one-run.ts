@@ -24,6 +24,8 @@ export interface RunOptions {
   readonly plan: readonly Fault[];
   readonly stores: Stores;
   readonly app: string;
+  /** See `ChaosCluster`. */
+  readonly appBefore: string | null;
   /** Takes history and logs. */
   readonly folder: string;
   /** Names the run among those of this process. */
@@ -41,11 +43,11 @@ const CALM_MS = 3_000;
 const DRAIN_MS_MAX = 25_000;
 
 export async function runOnce(options: RunOptions): Promise<Outcome> {
-  const { folder, stores, app, run } = options;
+  const { folder, stores, app, appBefore, run } = options;
   await mkdir(folder, { recursive: true });
   const history = new History(join(folder, 'history.jsonl'));
   const logs = watchLogs(history);
-  const cluster = await ChaosCluster.prepare({ folder, app, stores, run, eventsOf: logs.eventsOf });
+  const cluster = await ChaosCluster.prepare({ folder, app, appBefore, stores, run, eventsOf: logs.eventsOf });
   try {
     return await underFaults(cluster, { ...options, history, logs });
   } finally {

@@ -1,6 +1,7 @@
 /**
  * Chaos over real processes, real Postgres, Redis and S3: `npm run chaos -- --seed 7 --minutes 1`, or `--seeds 1..10`. `--only stop,postgres` names a
- * culprit, `--only none` breaks nothing; `--plan 3,5` keeps these faults of the plan alone. Ends with 1 when anything was violated.
+ * culprit, `--only none` breaks nothing; `--plan 3,5` keeps these faults of the plan alone. `--before DIST` starts all nodes with that build, and whoever is
+ * started again takes this one: an update under faults. Ends with 1 when anything was violated.
  */
 import '../fuzz/sdk-guard.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     plan: { type: 'string' },
     dist: { type: 'string', default: 'dist' },
+    before: { type: 'string' },
     keep: { type: 'boolean', default: false },
   },
 });
@@ -39,6 +41,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => en
 
 let failed = 0;
 await copyApp(resolve(values.dist), join(folder, 'app'));
+const appBefore = values.before === undefined ? null : join(folder, 'app-before');
+if (appBefore !== null) await copyApp(resolve(values.before!), appBefore);
 const stores = await startStores(folder);
 try {
   for (const [index, seed] of seeds.entries()) if (!(await isFine(seed, index))) failed += 1;
@@ -55,7 +59,7 @@ async function isFine(seed: number, index: number): Promise<boolean> {
     `SEED=${seed} PLAN=${plan.map((fault) => `${(fault.atMs / 1_000).toFixed(1)}s ${nameOf(fault)}`).join('; ') || 'nothing'}`,
   );
   const own = join(folder, `seed-${seed}`);
-  const options = { seed, minutes, plan, stores, app: join(folder, 'app'), folder: own, run: `${index}` };
+  const options = { seed, minutes, plan, stores, app: join(folder, 'app'), appBefore, folder: own, run: `${index}` };
   const outcome = await runOnce(options).catch((error: unknown) => {
     console.log(`seed=${seed} broke off:`, error);
     return null;

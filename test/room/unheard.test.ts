@@ -100,3 +100,11 @@ test('[WH12] a worker that has a lease again looks at what is watched', async ()
   await worker.resume();
   expect(looks).toBe(1);
 });
+
+test('[RO15] a command of a newer build is refused, and reaches no room', async () => {
+  const { other } = await twoWorkers();
+  for (const type of ['room.paint', 'constructor']) {
+    const asked = other.ask(asWorkerAddress('a:1'), { kind: 'actor.ask', payload: ['room', { type }] }, { deadlineMs: 1_000 });
+    await expect(asked).rejects.toMatchObject({ code: 'WORKER_OUTDATED' });
+  }
+});

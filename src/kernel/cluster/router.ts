@@ -30,7 +30,7 @@ export interface RouterDeps<Command> {
   readonly isRead: (command: Command) => boolean;
   /** Milliseconds by which its answer may come later than that of others. */
   readonly extraMs: (command: Command) => number;
-  /** Hears of each command from another worker before it is decided. */
+  /** Hears of each command from another worker before it is decided. @throws AppError when it cannot be decided here, whatever the actor says */
   readonly onForwarded: (key: string, command: Command, from: WorkerAddress) => void;
   /** A command that was told could not be handed over: there is no such actor here. */
   readonly onUndelivered: (command: Command, from: WorkerAddress) => void;

@@ -7,7 +7,12 @@ import { usePostgres } from '../../support/postgres.ts';
 
 const postgres = usePostgres();
 const files = await readMigrations();
-const next = (number: number, text: string): Migration => ({ number, name: `${String(number).padStart(4, '0')}-next.sql`, text });
+const next = (number: number, text: string, servesFrom = number): Migration => ({
+  number,
+  name: `${String(number).padStart(4, '0')}-next.sql`,
+  text,
+  servesFrom,
+});
 const numbersOf = (db: Sql): Promise<unknown[]> => db.query(sql`select number from schema_migrations order by number`);
 
 test('[PG8] a migrated database needs nothing; a new file is applied once, and noted', async () => {
@@ -45,6 +50,28 @@ test('[PG9] a schema newer than the build refuses to start, and says so', async 
   const refused = migrate(db, files);
   await expect(refused).rejects.toBeInstanceOf(StartRefused);
   await expect(refused).rejects.toThrow(/newer Atrium.*-next\.sql/);
+});
+
+test('[PG20] an older build goes on with a newer schema that says so, and with nothing else', async () => {
+  const db = await postgres.open();
+  const known = files.length;
+  await migrate(db, [...files, next(known + 1, 'select 1', known)]);
+  expect(await migrate(db, files)).toEqual([]);
+  await expect(migrate(db, files.slice(0, -1))).rejects.toThrow(/newer Atrium.*-next\.sql/); // older than the oldest that it is for
+  await migrate(db, [...files, next(known + 1, 'select 1', known), next(known + 2, 'select 1', known + 1)]);
+  await expect(migrate(db, files)).rejects.toThrow(/newer Atrium/);
+});
+
+test('[PG20] a schema of a build that noted nothing of others is for none that is older', async () => {
+  const db = await postgres.open();
+  await db.query(sql`alter table schema_migrations drop column serves_from`);
+  await expect(migrate(db, files.slice(0, -1))).rejects.toBeInstanceOf(StartRefused);
+  expect(await migrate(db, files)).toEqual([]);
+});
+
+test('[PG20] a file says in a line of its own which older builds go on; one that says nothing is for none', async () => {
+  expect(files.filter(({ number }) => number <= 17).every(({ number, servesFrom }) => servesFrom === number)).toBe(true);
+  expect(files.find(({ number }) => number === 21)).toMatchObject({ servesFrom: 20 });
 });
 
 test('[PG10] the files are numbered without gaps, and what is not a migration is passed over', async () => {
