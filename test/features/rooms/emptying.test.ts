@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { asRoomId, type RoomId } from '../../../src/base/ids.ts';
+import { deleteNotifications, markReadOf } from '../../../src/features/notifications/inbox/queries.ts';
 import { deleteThreadsAhead } from '../../../src/features/rooms/emptying/queries.ts';
 import { deleteRoom, findOrCreateRoom } from '../../../src/features/rooms/queries.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
+import { until } from '../../support/e2e/until.ts';
 import { usePostgres } from '../../support/postgres.ts';
 
 const postgres = usePostgres();
@@ -66,4 +68,33 @@ test('[RM75] A room of many threads is emptied ahead of its deletion, the oldest
   for (const id of [many, asRoomId('long')]) await deleteRoom(db, id);
   expect(before).toEqual({ threads: 2_347, comments: 17_100, notified: 17_100 });
   expect(await left(db)).toEqual({ threads: 40, comments: 800, notified: 800 });
+});
+
+test('[RM76] who empties a room waits for whoever reads or deletes all of an inbox, or deletes the room, and they for it, but none for ever', async () => {
+  const db = await postgres.open({ lockMsMax: 10_000 });
+  const user1 = { userId: 'user1', organizationId: 'default' };
+  const others: Record<string, (id: RoomId) => Promise<unknown>> = {
+    'reads all': () => markReadOf(db, user1, 'all'),
+    'deletes all': () => deleteNotifications(db, { ...user1, id: null }),
+    'deletes the room': (id) => deleteRoom(db, id),
+    'empties it, too': (id) => deleteThreadsAhead(db, id),
+  };
+  const waiting = sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+  for (const [what, act] of Object.entries(others)) {
+    const id = asRoomId(what);
+    await roomOf(db, id, { threads: 7, each: 2 });
+    await db.change(sql`update threads set id = 'turned_' || (9 - substr(id, 4)::int) where comment_count = 2`); // the oldest have the last ids
+    await db.change(sql`update inbox_notifications n set subject_id = t.id from threads t where t.pk = n.thread_pk`);
+    await db.change(sql`update threads set comment_count = 3000`);
+    const meeting: Promise<unknown>[] = [];
+    await db.transaction(async (tx) => {
+      await tx.query(sql`select from inbox_notifications where user_id = 'user2' and subject_id = 'turned_7' for update`);
+      meeting.push(deleteThreadsAhead(db, id));
+      await until('it waits', async () => (await db.query(waiting)).length > 0);
+      meeting.push(act(id));
+      await until('both wait', async () => (await db.query(waiting)).length > 1);
+    });
+    await Promise.all(meeting);
+    await deleteRoom(db, id);
+  }
 });

@@ -11,15 +11,20 @@ const WEIGHT_OF_THREAD = 5;
 
 /**
  * Deletes the oldest threads of a room until what is left can go with it, some at a time and each time for good: locks are kept no longer than for
- * one part, so that whoever has been told of these threads does not wait for all of them. Nothing happens to a room that has few.
+ * one part, so that whoever has been told of these threads does not wait for all of them. (Within a transaction they are kept to its end.) Nothing happens to
+ * a room that has few.
  */
 export async function deleteThreadsAhead(db: Sql, roomId: RoomId): Promise<void> {
-  while ((await deleteOldestThreads(db, roomId)) > 0);
+  for (;;) {
+    const pks = await findOldestThreads(db, roomId);
+    if (pks.length === 0) return;
+    await db.transaction((tx) => deleteThreads(tx, { roomId, pks }));
+  }
 }
 
-/** Returns how many went; none when what there is can go at once. */
-function deleteOldestThreads(db: Sql, roomId: RoomId): Promise<number> {
-  return db.change(sql`
+/** None when what there is can go at once. */
+async function findOldestThreads(db: Sql, roomId: RoomId): Promise<number[]> {
+  const rows = await db.query(sql<{ pk: number }>`
     with oldest as (
       select t.pk, t.created_at,
              ${WEIGHT_OF_THREAD} + t.comment_count + (select count(*) from inbox_notifications n where n.thread_pk = t.pk) as weight
@@ -30,6 +35,16 @@ function deleteOldestThreads(db: Sql, roomId: RoomId): Promise<number> {
     ), weighed as (
       select pk, sum(weight) over (order by created_at, pk) - weight as ahead, sum(weight) over () as together from oldest
     )
-    delete from threads
-     where pk = any(array(select pk from weighed where together > ${WEIGHT_TOGETHER_MAX} and ahead < ${WEIGHT_TOGETHER_MAX}))`);
+    select pk from weighed where together > ${WEIGHT_TOGETHER_MAX} and ahead < ${WEIGHT_TOGETHER_MAX}`);
+  return rows.map(({ pk }) => pk);
+}
+
+/** Locks are taken in the order of everybody: the room, threads by their ids, what is in inboxes by room and thread. */
+async function deleteThreads(tx: Sql, { roomId, pks }: { roomId: RoomId; pks: readonly number[] }): Promise<void> {
+  await tx.query(sql`select from rooms where id = ${roomId} for no key update`);
+  await tx.query(sql`select from threads where pk = any(${pks}::bigint[]) order by id for update`);
+  await tx.query(sql`
+    select from inbox_notifications n where n.thread_pk = any(${pks}::bigint[])
+     order by n.room_pk, n.subject_id collate "C", n.pk for update`);
+  await tx.query(sql`delete from threads where pk = any(${pks}::bigint[])`);
 }
