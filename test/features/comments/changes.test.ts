@@ -298,7 +298,14 @@ describe('comments', () => {
     await threads.add('th', 'last');
     await expect(threads.add('th', 'more')).rejects.toMatchObject({ code: 'UNPROCESSABLE_ENTITY', message: /10000 comments/ });
     await set(2, THREAD_LIMITS.contentBytesMax);
-    await expect(edit('last', 'longer than it was')).rejects.toMatchObject({ message: /at most 16777216 bytes/ });
+    const full = { message: /at most 16777216 bytes/ };
+    await expect(edit('last', 'longer than it was')).rejects.toMatchObject(full);
+    const setMetadata = (value: string | null) =>
+      threads.change('th', (change) => setCommentMetadata(change, { commentId: 'last', changes: { key: value }, by: 'mia', atMs }));
+    await expect(setMetadata('value')).rejects.toMatchObject(full);
+    const react = { commentId: 'last', emoji: 'x', userId: 'mia', atMs };
+    await expect(threads.change('th', (change) => addReaction(change, react))).rejects.toMatchObject(full);
+    await setMetadata(null);
     await edit('last', 'x');
   });
 

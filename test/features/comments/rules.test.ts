@@ -132,9 +132,12 @@ describe('bodies', () => {
 
   test('[CM8] a thread takes so many comments and bytes, and no more', () => {
     const { commentsMax, contentBytesMax } = THREAD_LIMITS;
-    expect(() => checkRoomInThread({ commentCount: commentsMax, contentBytes: contentBytesMax })).not.toThrow();
-    expect(() => checkRoomInThread({ commentCount: commentsMax + 1, contentBytes: 0 })).toThrow('has its 10000 comments already');
-    expect(() => checkRoomInThread({ commentCount: 1, contentBytes: contentBytesMax + 1 })).toThrow('at most 16777216 bytes');
+    const takes = (commentCount: number, contentBytes: number, more: { comments?: number; bytes: number }) => () =>
+      checkRoomInThread({ commentCount, contentBytes }, more);
+    expect(takes(commentsMax - 1, contentBytesMax - 9, { comments: 1, bytes: 9 })).not.toThrow();
+    expect(takes(commentsMax, 0, { comments: 1, bytes: 1 })).toThrow('has its 10000 comments already');
+    expect(takes(1, contentBytesMax - 9, { bytes: 10 })).toThrow('at most 16777216 bytes');
+    expect(takes(commentsMax, contentBytesMax + 9, { bytes: -1 })).not.toThrow();
     expect(bytesOf({ body: says({ text: 'äö' }), metadata: {} })).toBe(bytesOf({ body: says({ text: 'abcd' }), metadata: {} }));
   });
 

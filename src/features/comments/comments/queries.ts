@@ -115,10 +115,15 @@ async function insertComment(change: Change, comment: NewComment): Promise<void>
   const ids = comment.attachmentIds;
   const attached = ids.length === 0 ? 0 : await attach(tx, { roomPk: room.pk, commentPk: row!.pk, userId, ids });
   const bytes = bytesOf(comment) + attached;
-  checkRoomInThread({ commentCount: thread.commentCount + 1, contentBytes: thread.contentBytes + bytes });
   await noteParticipants(change, [userId, ...mentionsIn(body).userIds]);
-  await touchThread(change, { atMs, comments: 1, bytes });
+  await resize(change, { atMs, comments: 1, bytes });
   await tell({ type: 'comment.created', commentId: comment.id, by: userId });
+}
+
+/** The comments of the thread have changed, and take so much more, or less. @throws AppError UNPROCESSABLE_ENTITY when that is too much */
+async function resize(change: Change, { atMs, ...more }: { atMs: number; comments?: number; bytes: number }): Promise<void> {
+  checkRoomInThread(change.thread, more);
+  await touchThread(change, { atMs, ...more });
 }
 
 /** A row of `comments` under the lock of its thread. */
@@ -152,7 +157,7 @@ export interface Edit {
 
 /** @throws AppError RESOURCE_NOT_FOUND, UNAUTHORIZED_ROOM_ACCESS for another user's, UNPROCESSABLE_ENTITY. */
 export async function editComment(change: Change, edit: Edit): Promise<CommentDocument> {
-  const { tx, room, thread, tell } = change;
+  const { tx, room, tell } = change;
   const { commentId, body, attachmentIds, atMs } = edit;
   const before = await liveComment(change, commentId);
   checkIsOwn(edit.viewer, before.userId);
@@ -165,9 +170,8 @@ export async function editComment(change: Change, edit: Edit): Promise<CommentDo
   const showing = { roomPk: room.pk, commentPk: before.pk, userId: before.userId };
   const attached = attachmentIds === undefined ? 0 : await attach(tx, { ...showing, ids: attachmentIds });
   const bytes = bytesOf({ body, metadata }) - bytesOf(before) + attached;
-  checkRoomInThread({ commentCount: thread.commentCount, contentBytes: bytes > 0 ? thread.contentBytes + bytes : 0 });
   await noteParticipants(change, mentionsIn(body).userIds);
-  await touchThread(change, { atMs, bytes });
+  await resize(change, { atMs, bytes });
   const { userIds: mentionedBefore, groups } = mentionsIn(before.body);
   await tell({ type: 'comment.edited', commentId, mentionedBefore, groupsMentionedBefore: groups.map(({ id }) => id) });
   return readComment(change, commentId);
@@ -187,7 +191,7 @@ export async function deleteComment(change: Change, asked: { commentId: string; 
   const others = await tx.query(sql`select 1 from comments where thread_pk = ${thread.pk} and deleted_at is null limit 1`);
   if (others.length === 0) return deleteThread(change);
   const bytes = bytesOf({ body: null, metadata: {} }) - bytesOf(comment) - reactions * REACTION_BYTES + attached;
-  await touchThread(change, { atMs, bytes });
+  await resize(change, { atMs, bytes });
 }
 
 /** Returns all metadata as they are then. @throws AppError RESOURCE_NOT_FOUND; UNPROCESSABLE_ENTITY when there would be too many entries. */
@@ -198,7 +202,7 @@ export async function setCommentMetadata(
   const before = await liveComment(change, commentId);
   const metadata = metadataAfter(before.metadata, changes);
   await change.tx.query(sql`update comments set metadata = ${JSON.stringify(metadata)}::jsonb where pk = ${before.pk}`);
-  await touchThread(change, { atMs, bytes: bytesOf({ ...before, metadata }) - bytesOf(before) });
+  await resize(change, { atMs, bytes: bytesOf({ ...before, metadata }) - bytesOf(before) });
   await change.tell({ type: 'comment.metadata-updated', commentId, by });
   return metadata;
 }
@@ -227,7 +231,7 @@ export async function addReaction(change: Change, reacting: Reacting): Promise<{
      where (select count(*) from comment_reactions where comment_pk = ${pk}) < ${BODY_LIMITS.reactionsMax}`);
   if (made === 0)
     throw new AppError('UNPROCESSABLE_ENTITY', { reason: `The comment has its ${BODY_LIMITS.reactionsMax} reactions already` });
-  await touchThread(change, { atMs, bytes: REACTION_BYTES });
+  await resize(change, { atMs, bytes: REACTION_BYTES });
   await tell({ type: 'comment.reaction-added', commentId, by: userId, emoji });
   const [reaction] = await find();
   return { reaction: reaction!, isNew: true };
@@ -239,7 +243,7 @@ export async function removeReaction(change: Change, { commentId, emoji, userId,
   const gone = await change.tx.change(sql`
     delete from comment_reactions where comment_pk = ${pk} and emoji = ${emoji} and user_id = ${userId}`);
   if (gone === 0) return false;
-  await touchThread(change, { atMs, bytes: -REACTION_BYTES });
+  await resize(change, { atMs, bytes: -REACTION_BYTES });
   await change.tell({ type: 'comment.reaction-removed', commentId, by: userId, emoji });
   return true;
 }

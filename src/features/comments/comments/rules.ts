@@ -65,14 +65,20 @@ export function bytesOf({ body, metadata }: { body: CommentBody | null; metadata
   return Buffer.byteLength(JSON.stringify([body, metadata])) + 250;
 }
 
-/** @throws AppError UNPROCESSABLE_ENTITY when the thread would have too many comments, or too long ones. */
-export function checkRoomInThread(thread: { commentCount: number; contentBytes: number }): void {
+/**
+ * Whether so many comments and bytes more, or less, may be in a thread. What makes it smaller always may.
+ * @throws AppError UNPROCESSABLE_ENTITY when it would have too many comments, or too long ones
+ */
+export function checkRoomInThread(
+  thread: { readonly commentCount: number; readonly contentBytes: number },
+  { comments = 0, bytes }: { readonly comments?: number; readonly bytes: number },
+): void {
   const { commentsMax, contentBytesMax } = THREAD_LIMITS;
-  if (thread.commentCount > commentsMax)
+  if (comments > 0 && thread.commentCount + comments > commentsMax)
     throw new AppError('UNPROCESSABLE_ENTITY', { reason: `The thread has its ${commentsMax} comments already` });
-  if (thread.contentBytes > contentBytesMax)
+  if (bytes > 0 && thread.contentBytes + bytes > contentBytesMax)
     throw new AppError('UNPROCESSABLE_ENTITY', {
-      reason: `The comments of the thread may take at most ${contentBytesMax} bytes`,
+      reason: `The comments of the thread may take at most ${contentBytesMax} bytes, with their metadata and reactions`,
     });
 }
 

@@ -335,6 +335,19 @@ test('[NT25] who takes part only since a later comment is not told of an earlier
   expect(await notified()).toEqual(['before', 'later', 'mentioned']);
 });
 
+test('[NT33] who wrote first is told of a reply, also by one whose transaction began before', async () => {
+  const { id, event } = await db.transaction(async (tx) => {
+    await tx.query(sql`select 1`); // the transaction, and its time, begin
+    await pause(systemClock, 20);
+    await makeComment(db, thread, { by: 'first' });
+    const reply = await makeComment(tx, thread, { by: 'second' });
+    const [row] = await tx.query(sql<{ id: number }>`insert into outbox (type, payload) values ('test', '{}') returning id`);
+    return { id: reply, event: row!.id };
+  });
+  await consume(eventOf(thread, id, { by: 'second' }), { id: event });
+  expect(await notified()).toEqual(['first']);
+});
+
 test('[NT17] a comment that was edited before its own event came is read with the edit, and told once', async () => {
   const id = await makeComment(db, thread, { mentions: ['bob', 'carol'] });
   const editedAt = new Date(Date.now() - 1_000).toISOString();
