@@ -76,6 +76,12 @@ export function fitting<Item extends { readonly answerBytes: number }>(found: re
   return end === -1 ? [...found] : found.slice(0, end);
 }
 
+/** Of what was left out of several lists the first; null where nothing was. */
+export function earliest(...timesMs: readonly (number | null)[]): number | null {
+  const known = timesMs.filter((time) => time !== null);
+  return known.length === 0 ? null : Math.min(...known);
+}
+
 /**
  * From when a client is to ask for changes next. When not all that had changed went into the answer, it is asked from the first that was left
  * out, `leftOutMs`: what is asked is always a little more.

@@ -301,7 +301,9 @@ describe('comments', () => {
     const full = { message: /at most 16777216 bytes/ };
     await expect(edit('last', 'longer than it was')).rejects.toMatchObject(full);
     const setMetadata = (value: string | null) =>
-      threads.change('th', (change) => setCommentMetadata(change, { commentId: 'last', changes: { key: value }, by: 'mia', atMs }));
+      threads.change('th', (change) =>
+        setCommentMetadata(change, { commentId: 'last', changes: { key: value }, by: 'mia', atMs }),
+      );
     await expect(setMetadata('value')).rejects.toMatchObject(full);
     const react = { commentId: 'last', emoji: 'x', userId: 'mia', atMs };
     await expect(threads.change('th', (change) => addReaction(change, react))).rejects.toMatchObject(full);

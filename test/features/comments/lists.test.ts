@@ -188,6 +188,24 @@ describe('changes', () => {
     expect(await listDeleted(db, { ...asked, sinceMs: Date.now() + 60_000 })).toEqual([]);
   });
 
+  test('[CM67] a thread that became a user`s since, by what they said elsewhere, is among what has changed for them', async () => {
+    const pk = await threads.create('old');
+    await threads.create('other');
+    await db.query(sql`update threads set changed_at = now() - interval '1 hour' where room_pk = ${threads.roomPk}`);
+    const sinceMs = Date.now() - 60_000;
+    const changedFor = (userId: string, which: 'all' | 'of the user' = 'of the user') =>
+      listChanged(db, { roomPks: both(), userId, which, sinceMs });
+    expect(await changedFor('eve')).toEqual([]);
+    await subscribe(db, { thread: { pk, id: 'old' }, userId: 'eve', nowMs: Date.now() });
+    const [changed, ...others] = await changedFor('eve');
+    expect([changed!.pk, others, await changedFor('ned'), await changedFor('eve', 'all')]).toEqual([pk, [], [], []]);
+    expect(Date.parse(changed!.changedAt)).toBeGreaterThan(sinceMs);
+    await resolve('old');
+    expect(await changedFor('eve')).toHaveLength(1);
+    await unsubscribe(db, { thread: { pk, id: 'old' }, userId: 'eve', nowMs: Date.now() });
+    expect(await changedFor('eve')).toEqual([]); // that it is not theirs any more, subscriptions say
+  });
+
   test('[CM46] no answer has more than its number of threads', async () => {
     await db.query(sql`
       insert into threads (room_pk, id, created_by, created_at, updated_at, visibility)

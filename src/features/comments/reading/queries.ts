@@ -23,15 +23,28 @@ export interface ChangedThread {
   readonly changedAt: string;
 }
 
-/** Threads that changed since, the earliest change first, and one more than an answer has. */
-export async function listChanged(db: Sql, { roomPks, userId, which, sinceMs }: ChangesAsked): Promise<ChangedThread[]> {
+/**
+ * Threads that changed since, the earliest change first, and one more than an answer has. Among those of a user are the threads that became theirs since, by
+ * what they said or did elsewhere: another browser does not know them.
+ */
+export async function listChanged(db: Sql, asked: ChangesAsked): Promise<ChangedThread[]> {
+  const { roomPks, sinceMs } = asked;
+  const since = sql`${isoFromMs(sinceMs)}::timestamptz`;
+  const changed = sql`select pk, changed_at from threads t where ${visibleIn(roomPks)} and t.changed_at >= ${since}`;
   return db.query(sql<ChangedThread>`
-    select t.pk, r.id as "roomId", ${ANSWER_BYTES} as "answerBytes", t.changed_at as "changedAt"
-      from threads t join rooms r on r.pk = t.room_pk
-     where ${visibleIn(roomPks)} and t.changed_at >= ${isoFromMs(sinceMs)}::timestamptz
-       and ${which === 'all' ? sql`true` : isOf(userId)}
-     order by t.changed_at, t.pk
+    select t.pk, r.id as "roomId", ${ANSWER_BYTES} as "answerBytes", c.changed_at as "changedAt"
+      from (${asked.which === 'all' ? changed : changedOf(asked, { changed, since })}) c join threads t on t.pk = c.pk join rooms r on r.pk = t.room_pk
+     where ${visibleIn(roomPks)}
+     order by c.changed_at, t.pk
      limit ${ANSWER_LIMITS.changedMax + 1}`);
+}
+
+function changedOf({ userId }: ChangesAsked, { changed, since }: { changed: Query; since: Query }): Query {
+  return sql`
+    select t.pk, max(t.changed_at) as changed_at
+      from (${changed} union all
+            select thread_pk, changed_at from thread_subscriptions where user_id = ${userId} and changed_at >= ${since}) t
+     where ${isOf(userId)} group by t.pk`;
 }
 
 export interface DeletedThread {

@@ -8,7 +8,7 @@ import { type BoundRoute, bindRoute, routeFor } from '../../../kernel/transport/
 import { type SubscriptionDocument, type ThreadForClients, threadForClients } from '../../../protocol/comments.ts';
 import type { DeletedInboxNotification, InboxNotification } from '../../../protocol/inbox.ts';
 import { checkRoomId } from '../../../protocol/names.ts';
-import { changesSince, cursorAfter, fitting, listAsked, nextSinceMs, positionAt } from '../../../protocol/paging.ts';
+import { changesSince, cursorAfter, earliest, fitting, listAsked, nextSinceMs, positionAt } from '../../../protocol/paging.ts';
 import type { Permissions } from '../../../protocol/permissions.ts';
 import type { Person } from '../../../protocol/person.ts';
 import { findThreadsByPk } from '../documents/queries.ts';
@@ -40,6 +40,13 @@ interface InboxChanges {
   readonly leftOutMs: number | null;
 }
 
+interface InboxDeletions {
+  readonly deletedInboxNotifications: DeletedInboxNotification[];
+  /** As of what has changed. */
+  readonly leftOutMs: number | null;
+}
+
+const NOTHING_DELETED: InboxDeletions = { deletedInboxNotifications: [], leftOutMs: null };
 const NO_NEWS: InboxChanges = { inboxNotifications: [], threadPks: [], leftOutMs: null };
 
 /** With the rooms that it is of. */
@@ -56,7 +63,7 @@ export interface InboxOfThreads {
   /** All that has changed for whoever asks: in all rooms and in none, as far as the token at hand lets it be read. */
   ofPersonSince(principal: Principal, sinceMs: number): Promise<InboxNews>;
   /** `roomId` null: of all rooms. */
-  deletedSince(db: Sql, asked: Person & { roomId: string | null; sinceMs: number }): Promise<DeletedInboxNotification[]>;
+  deletedSince(db: Sql, asked: Person & { roomId: string | null; sinceMs: number }): Promise<InboxDeletions>;
 }
 
 export interface ReadingDeps {
@@ -103,10 +110,10 @@ export const listSinceRoute = route({
     const { db, inbox } = deps;
     const asked = { rooms: [room], userId, which: 'all', sinceMs, requestedAtMs } as const;
     const changes = userId === null ? NO_NEWS : await inbox.ofRoomSince(db, { userId, room, sinceMs });
-    const { threads, ...rest } = await changesOf({ ...asked, inbox: { rooms: [], changes } }, deps);
-    const deletedInboxNotifications =
-      userId === null ? [] : await inbox.deletedSince(db, { ...deps.personOf(principal), roomId: room.id, sinceMs });
-    return { data: threads, ...rest, deletedInboxNotifications };
+    const deleted =
+      userId === null ? NOTHING_DELETED : await inbox.deletedSince(db, { ...deps.personOf(principal), roomId: room.id, sinceMs });
+    const { threads, ...rest } = await changesOf({ ...asked, inbox: { rooms: [], changes }, deleted }, deps);
+    return { data: threads, ...rest };
   },
 });
 
@@ -173,9 +180,8 @@ export const listForUserSinceRoute = route({
     const rooms = await roomsOf(principal, { deletedSinceMs: sinceMs }, deps);
     const inbox = await deps.inbox.ofPersonSince(principal, sinceMs); // whole: the SDK takes it for a delta of the inbox, too
     const asked = { rooms, userId: person.userId, which: 'of the user', sinceMs, requestedAtMs } as const;
-    const changes = await changesOf({ ...asked, inbox }, deps);
-    const deletedInboxNotifications = await deps.inbox.deletedSince(deps.db, { ...person, roomId: null, sinceMs });
-    return { ...changes, deletedInboxNotifications };
+    const deleted = await deps.inbox.deletedSince(deps.db, { ...person, roomId: null, sinceMs });
+    return changesOf({ ...asked, inbox, deleted }, deps);
   },
 });
 
@@ -250,23 +256,29 @@ interface SinceAsked extends Asked {
   readonly sinceMs: number;
   readonly requestedAtMs: number;
   readonly inbox: InboxNews;
+  readonly deleted: InboxDeletions;
 }
 
 /** Who asks for changes of one room knows its threads; who asks for those of all rooms is told, too, the threads that the news of the inbox are of. */
-async function changesOf({ rooms, userId, which, sinceMs, requestedAtMs, inbox }: SinceAsked, deps: ReadingDeps) {
+async function changesOf({ rooms, userId, which, sinceMs, requestedAtMs, inbox, deleted }: SinceAsked, deps: ReadingDeps) {
   const { db, byDefault } = deps;
   const roomPks = roomPksOf(rooms);
   const asked = { roomPks, userId, which, sinceMs };
   const changed = await listChanged(db, asked);
   const told = fitting(changed, ANSWER_LIMITS.changedMax);
   const leftOut = changed[told.length];
+  const leftOutMs = earliest(
+    inbox.changes.leftOutMs,
+    deleted.leftOutMs,
+    leftOut === undefined ? null : Date.parse(leftOut.changedAt),
+  );
   const pks = told.map(({ pk }) => pk);
-  const { inboxNotifications: news, threadPks: pksOfNews, leftOutMs } = inbox.changes;
+  const { inboxNotifications: news, threadPks: pksOfNews } = inbox.changes;
   const shown = which === 'all' ? pks : [...new Set([...pks, ...pksOfNews])];
   const threads = (await findThreadsByPk(db, shown)).map(threadForClients);
   const without = pks.filter((pk) => !pksOfNews.includes(pk));
   const older = userId === null ? [] : await deps.inbox.of(db, { userId, threadPks: without });
-  const { subscriptions, deleted } =
+  const { subscriptions, deleted: deletedSubscriptions } =
     userId === null
       ? { subscriptions: [], deleted: [] }
       : await findSubscriptionsSince(db, { userId, roomPks, sinceMs, byDefault });
@@ -275,17 +287,13 @@ async function changesOf({ rooms, userId, which, sinceMs, requestedAtMs, inbox }
     inboxNotifications: [...older, ...news],
     subscriptions,
     deletedThreads: await listDeleted(db, asked),
-    deletedSubscriptions: deleted,
+    deletedSubscriptions,
+    deletedInboxNotifications: deleted.deletedInboxNotifications,
     meta: {
-      requestedAt: isoFromMs(nextSinceMs(requestedAtMs, earliest(leftOutMs, leftOut && Date.parse(leftOut.changedAt)))),
+      requestedAt: isoFromMs(nextSinceMs(requestedAtMs, leftOutMs)),
       permissionHints: hintsFor(which === 'all' ? rooms : roomsIn([...rooms, ...inbox.rooms], threads)),
     },
   };
-}
-
-function earliest(...times: (number | null | undefined)[]): number | null {
-  const known = times.filter((time) => typeof time === 'number');
-  return known.length === 0 ? null : Math.min(...known);
 }
 
 function roomsIn(rooms: readonly VisitedRoom[], threads: readonly ThreadForClients[]): VisitedRoom[] {

@@ -287,17 +287,32 @@ export async function findInboxOfThreads(
   return rows.map(documentOf);
 }
 
-/** `roomId` null: of all rooms, and of none. */
+/** More deleted ones than this are told one answer after the other. */
+const DELETED_MAX = 5_000;
+
+export interface DeletedOfInbox {
+  readonly deletedInboxNotifications: DeletedInboxNotification[];
+  /** When the first that did not fit into the answer was deleted; null: all did. */
+  readonly leftOutMs: number | null;
+}
+
+/** Those that went first, first. `roomId` null: of all rooms, and of none. */
 export async function findDeletedInboxSince(
   db: Sql,
   { userId, organizationId, roomId, sinceMs }: Person & { readonly roomId: string | null; readonly sinceMs: number },
-): Promise<DeletedInboxNotification[]> {
+): Promise<DeletedOfInbox> {
   const rows = await db.query(sql<{ id: string; roomId: string | null; deletedAt: string }>`
     select id, room_id as "roomId", deleted_at as "deletedAt" from deleted_inbox_notifications
      where user_id = ${userId} and organization_id = ${organizationId} and deleted_at >= ${isoFromMs(sinceMs)}::timestamptz
        and ${roomId === null ? sql`true` : sql`room_id = ${roomId}`}
-     order by deleted_at desc limit ${CHANGED_MAX}`);
-  return rows.map(({ roomId: of, ...row }) => ({ type: 'deletedInboxNotification', ...row, ...(of !== null && { roomId: of }) }));
+     order by deleted_at, id limit ${DELETED_MAX + 1}`);
+  const leftOut = rows[DELETED_MAX];
+  return {
+    deletedInboxNotifications: rows
+      .slice(0, DELETED_MAX)
+      .map(({ roomId: of, ...row }) => ({ type: 'deletedInboxNotification', ...row, ...(of !== null && { roomId: of }) })),
+    leftOutMs: leftOut === undefined ? null : Date.parse(leftOut.deletedAt),
+  };
 }
 
 /** Deletes some of what is kept no longer of deleted ones, of users who have deleted nothing since. Returns how many. */

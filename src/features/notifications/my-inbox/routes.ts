@@ -9,7 +9,7 @@ import type { Sql } from '../../../kernel/persistence/sql.ts';
 import type { Principal } from '../../../kernel/transport/principal.ts';
 import { type BoundRoute, bindRoute, routeFor } from '../../../kernel/transport/route.ts';
 import { checkRoomId } from '../../../protocol/names.ts';
-import { changesSince, cursorAfter, fitting, listAsked, nextSinceMs, positionAt } from '../../../protocol/paging.ts';
+import { changesSince, cursorAfter, earliest, fitting, listAsked, nextSinceMs, positionAt } from '../../../protocol/paging.ts';
 import type { Permissions } from '../../../protocol/permissions.ts';
 import type { Person } from '../../../protocol/person.ts';
 import { findGroups } from '../groups/queries.ts';
@@ -120,12 +120,18 @@ export const listMyInboxSinceRoute = route({
     const { userId, organizationId } = deps.personOf(principal);
     const { rooms, changes } = await readMineSince(principal, { query: query.query, sinceMs }, deps);
     const readable = readableOf(rooms);
+    const { deletedInboxNotifications, leftOutMs } = await findDeletedInboxSince(deps.db, {
+      userId,
+      organizationId,
+      roomId: null,
+      sinceMs,
+    });
     return {
       inboxNotifications: changes.inboxNotifications,
       threads: await deps.findThreads(deps.db, changes.threadPks),
       ...(await deps.findThreadChangesSince(deps.db, { userId, readable, sinceMs })),
-      deletedInboxNotifications: await findDeletedInboxSince(deps.db, { userId, organizationId, roomId: null, sinceMs }),
-      meta: { requestedAt: isoFromMs(nextSinceMs(requestedAtMs, changes.leftOutMs)) },
+      deletedInboxNotifications,
+      meta: { requestedAt: isoFromMs(nextSinceMs(requestedAtMs, earliest(changes.leftOutMs, leftOutMs))) },
     };
   },
 });

@@ -229,8 +229,10 @@ describe('reading', () => {
 });
 
 describe('deleting', () => {
-  const deletedOf = async (over: { roomId?: string | null; organizationId?: string } = {}) =>
-    findDeletedInboxSince(db, { userId: bob, organizationId: 'default', roomId: null, sinceMs: Date.now() - 60_000, ...over });
+  const deletedSince = (sinceMs: number, over: { roomId?: string | null; organizationId?: string } = {}) =>
+    findDeletedInboxSince(db, { userId: bob, organizationId: 'default', roomId: null, sinceMs, ...over });
+  const deletedOf = async (over: Parameters<typeof deletedSince>[1] = {}) =>
+    (await deletedSince(Date.now() - 60_000, over)).deletedInboxNotifications;
 
   test('[IB15] one, or all, of one organisation or of all; others` are not touched', async () => {
     const [one, two] = [await ring(), await ring()];
@@ -266,9 +268,26 @@ describe('deleting', () => {
     expect(await deletedOf({ organizationId: 'acme', roomId: acme.id })).toEqual([entry(ofThread, acme.id)]);
     expect(await deletedOf({ organizationId: 'acme', roomId: other.id })).toEqual([]);
     expect(await deletedOf()).toEqual([entry(ofRoom)]);
-    expect(
-      await findDeletedInboxSince(db, { userId: bob, organizationId: 'acme', roomId: null, sinceMs: Date.now() + 60_000 }),
-    ).toEqual([]);
+    const later = await deletedSince(Date.now() + 60_000, { organizationId: 'acme' });
+    expect(later).toEqual({ deletedInboxNotifications: [], leftOutMs: null });
+  });
+
+  test('[IB28] of more deleted ones than an answer has those that went first are told, and the next answer begins where it ended', async () => {
+    await db.query(sql`
+      insert into inbox_notifications (id, user_id, kind, subject_id, notified_at)
+      select ${`in_${bob}_`} || n, ${bob}, '$x', 's', now() - n * interval '1 minute' from generate_series(1, 6000) n`);
+    await deleteNotifications(db, { userId: bob, organizationId: 'default', id: null });
+    const told = new Set<string>();
+    let sinceMs = Date.now() - 60_000;
+    for (let answers = 1; ; answers += 1) {
+      const { deletedInboxNotifications, leftOutMs } = await deletedSince(sinceMs);
+      for (const { id } of deletedInboxNotifications) told.add(id);
+      expect(deletedInboxNotifications.length).toBeLessThanOrEqual(5_000);
+      if (leftOutMs === null) break;
+      expect(answers).toBeLessThan(20);
+      sinceMs = leftOutMs;
+    }
+    expect(told.size).toBe(6_000);
   });
 });
 
