@@ -9,6 +9,7 @@ import { AppError } from '../../base/errors.ts';
 import type { RoomId, RoomPk } from '../../base/ids.ts';
 import type { Log } from '../../base/observe.ts';
 import { sha256Digest } from '../../base/sha256.ts';
+import { Turns } from '../../base/turns.ts';
 import type { Blobs } from '../../kernel/persistence/blobs.ts';
 import { putAndReadBack } from '../../kernel/persistence/checked-put.ts';
 import { type Query, type Sql, sql } from '../../kernel/persistence/sql.ts';
@@ -22,6 +23,10 @@ export interface VersionStore {
   readonly blobs: Pick<Blobs, 'put' | 'read' | 'get'>;
   readonly log: Log;
 }
+
+/** Versions that are loaded at once; who comes later waits, with little. */
+const LOADED_AT_ONCE_MAX = 4;
+const KNOWN_MAX = 1_000;
 
 /** Versions that the SDK in a browser is shown; it knows no pages. */
 export const LISTED_MAX = 1_000;
@@ -121,8 +126,44 @@ export async function deleteVersion(db: Sql, { roomPk, id }: { roomPk: RoomPk; i
   return (await db.change(sql`delete from versions where room_pk = ${roomPk} and id = ${id}`)) > 0;
 }
 
+/** Versions that are being read: whoever reads one has the bytes of those who read it already, for as long as these are in memory. */
+export class VersionReads {
+  /** By the row's number. */
+  readonly #known = new Map<
+    number,
+    { readonly memory: WeakRef<ArrayBufferLike>; readonly at: number; readonly length: number }
+  >();
+  readonly #loading = new Map<number, Promise<Uint8Array>>();
+  readonly #turns = new Turns(LOADED_AT_ONCE_MAX);
+
+  async bytesOf(pk: number, load: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    const known = this.#known.get(pk);
+    const memory = known?.memory.deref();
+    if (memory !== undefined) return new Uint8Array(memory, known!.at, known!.length);
+    const loading = this.#loading.get(pk) ?? this.#turns.take(load).finally(() => this.#loading.delete(pk));
+    this.#loading.set(pk, loading);
+    const { buffer, byteOffset: at, length } = await loading;
+    if (this.#known.size >= KNOWN_MAX) this.#forgetThoseGone();
+    this.#known.set(pk, { memory: new WeakRef(buffer), at, length });
+    return new Uint8Array(buffer, at, length);
+  }
+
+  #forgetThoseGone(): void {
+    for (const [pk, { memory }] of this.#known) if (memory.deref() === undefined) this.#known.delete(pk);
+  }
+}
+
 /** The body of a version. @throws AppError RESOURCE_NOT_FOUND; BLOBS_UNAVAILABLE; ROOM_UNREADABLE when it is missing or is not what was kept. */
 export async function readVersion(
+  { reads, ...store }: VersionStore & { readonly reads: VersionReads },
+  { roomPk, id }: { roomPk: RoomPk; id: string },
+): Promise<Uint8Array> {
+  const [version] = await store.db.query(sql<{ pk: number }>`select pk from versions where room_pk = ${roomPk} and id = ${id}`);
+  if (version === undefined) throw noVersion(id);
+  return reads.bytesOf(version.pk, () => loadVersion(store, { roomPk, id }));
+}
+
+async function loadVersion(
   { db, blobs, log }: VersionStore,
   { roomPk, id }: { roomPk: RoomPk; id: string },
 ): Promise<Uint8Array> {

@@ -16,6 +16,7 @@ import {
   listVersions,
   listVersionsSince,
   readVersion,
+  VersionReads,
   type VersionRow,
   type VersionStore,
 } from './queries.ts';
@@ -33,6 +34,7 @@ import {
 } from './shapes.ts';
 
 export interface VersionsDeps extends VersionStore {
+  readonly reads: VersionReads;
   readonly rooms: RoomDoor;
   nowMs(): number;
 }
@@ -193,7 +195,8 @@ export const deleteForClientsRoute = route({
   },
 });
 
-export function versionRoutes(deps: VersionsDeps): BoundRoute[] {
+export function versionRoutes(world: Omit<VersionsDeps, 'reads'>): BoundRoute[] {
+  const deps: VersionsDeps = { ...world, reads: new VersionReads() };
   return [
     bindRoute(listVersionsRoute, deps),
     bindRoute(createVersionRoute, deps),

@@ -17,6 +17,7 @@ import { aboutRoutes } from './about.ts';
 import { type BodyRules, LARGE_ONES_MAX, makeBodyReader, type ReadBody } from './body.ts';
 import { corsHeaders, type Origins, PREFLIGHT_HEADERS } from './cors.ts';
 import { keyOf, outcomeOf, requestKeyOf, runOnce } from './idempotency.ts';
+import { LongAnswers } from './long-answers.ts';
 import type { ApiInfo } from './openapi.ts';
 import type { Authenticate, Need, Principal } from './principal.ts';
 import { makeParamsReader, makeQueryReader } from './query-string.ts';
@@ -54,6 +55,7 @@ export function makeApi(options: ApiOptions): HttpHandler {
     limits: options.jsonLimits,
     largeOnes: new OnePerTurn({ clock: options.clock, waitingMax: LARGE_ONES_MAX }),
   };
+  const longAnswers = new LongAnswers();
   for (const route of [...options.routes, ...aboutRoutes(options)]) {
     const plan = planOf(route, rules);
     for (const path of [route.path, ...(route.aliases ?? [])]) table.add(route.method, path, plan);
@@ -63,6 +65,7 @@ export function makeApi(options: ApiOptions): HttpHandler {
     let response: HttpResponse;
     try {
       response = await answer(exchange, table, options);
+      if (request.method === 'GET') response = longAnswers.leaving(response); // what changed something is answered, whatever it takes
     } catch (error) {
       response = refusal(error, exchange, options);
     }

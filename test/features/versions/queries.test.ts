@@ -11,6 +11,7 @@ import {
   listVersions,
   listVersionsSince,
   readVersion,
+  VersionReads,
 } from '../../../src/features/versions/queries.ts';
 import { BlobSweep } from '../../../src/kernel/persistence/blob-sweep.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
@@ -43,7 +44,7 @@ const aVersion = (over: Partial<KeptVersion> = {}): KeptVersion => ({
   ...over,
 });
 const keep = (over: Partial<KeptVersion> = {}) => keepVersion(aVersion(over), store());
-const read = (id = 'vh_a') => readVersion(store(), { roomPk, id });
+const read = (id = 'vh_a', reads = new VersionReads()) => readVersion({ ...store(), reads }, { roomPk, id });
 const list = () => listVersions(db, { roomPk, after: null, limit: 100 });
 const ids = async () => (await list()).map(({ id }) => id);
 /** Blobs of this room that nothing refers to, and how soon they may go. */
@@ -227,4 +228,26 @@ describe('the end', () => {
     expect(await ids()).toEqual([]);
     expect((await loose()).map(({ isDue }) => isDue).sort()).toEqual([false, true]);
   });
+});
+
+test('[VH36] who reads a version has the bytes of those who read it already, as long as it is there', async () => {
+  await keep({ body: BIG });
+  await keep({ id: 'vh_b', body: new Uint8Array(INLINE_BYTES_MAX + 2).fill(8) });
+  const { get } = blobs;
+  let loads = 0;
+  blobs.get = (key) => {
+    loads += 1;
+    return get(key);
+  };
+  const reads = new VersionReads();
+  const together = await Promise.all(Array.from({ length: 5 }, () => read('vh_a', reads)));
+  const later = await read('vh_a', reads);
+  expect([loads, new Set([...together, later].map(({ buffer }) => buffer)).size]).toEqual([1, 1]);
+  expect(Buffer.compare(later, BIG)).toBe(0);
+  expect((await read('vh_b', reads))[0]).toBe(8);
+  await deleteVersion(db, { roomPk, id: 'vh_a' });
+  await expect(read('vh_a', reads)).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
+  blobs.get = async () => Promise.reject(new Error('away'));
+  await expect(read('vh_b', new VersionReads())).rejects.toThrow('away');
+  expect(together).toHaveLength(5);
 });
