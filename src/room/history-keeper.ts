@@ -23,10 +23,10 @@ export interface KeptVersion extends Pick<TakenVersion, 'id' | 'atMs' | 'authors
 }
 
 /**
- * Keeps a version for good; one of this id that is there already stays as it is. `fenced`: another owner rules the room, nothing was kept.
+ * Keeps a version for good. `found`: one of this id was there already, and stays as it is. `fenced`: another owner rules the room, nothing was kept.
  * @throws AppError BLOBS_UNAVAILABLE when nothing was kept; DATABASE_UNAVAILABLE when that is not known.
  */
-export type KeepVersion = (version: KeptVersion) => Promise<'kept' | 'fenced'>;
+export type KeepVersion = (version: KeptVersion) => Promise<'kept' | 'found' | 'fenced'>;
 
 export interface HistoryKeeperDeps {
   readonly keepVersion: KeepVersion;
@@ -119,29 +119,26 @@ export class HistoryKeeper implements Keeper {
   async #begin(version: TakenVersion): Promise<void> {
     const { id } = version;
     const takenAtMs = this.#deps.clock.monotonicMs();
-    const error = await this.#store(version).then(
-      () => null,
-      (reason: unknown) => this.#asRefusal(reason),
-    );
-    if (error === null) this.#newestAtMs = Math.max(this.#newestAtMs, takenAtMs);
+    const outcome = await this.#store(version).catch((reason: unknown) => this.#asRefusal(reason));
+    if (outcome === 'kept') this.#newestAtMs = Math.max(this.#newestAtMs, takenAtMs);
     const answers = this.#underWay.get(id)?.answers ?? [];
     this.#underWay.delete(id);
-    const told = this.#tell({ type: 'history.settle', id, outcome: error === null ? 'kept' : 'not kept' });
+    const told = this.#tell({ type: 'history.settle', id, outcome: outcome instanceof AppError ? 'not kept' : outcome });
     for (const answer of answers) {
-      if (error === null) answer.resolve({ id });
-      else answer.reject(error);
+      if (outcome instanceof AppError) answer.reject(outcome);
+      else answer.resolve({ id });
     }
     await told;
   }
 
-  async #store({ id, atMs, authors, body }: TakenVersion): Promise<void> {
+  async #store({ id, atMs, authors, body }: TakenVersion): Promise<'kept' | 'found'> {
     await new Promise<void>((resolve, reject) =>
       this.#shell.whenDurable({ release: resolve, refuse: reject, bytes: body.length }),
     );
     for (;;) {
       const { stream, epoch } = this.#shell.ground;
       const outcome = await this.#deps.keepVersion({ id, atMs, authors, body, stream, epoch });
-      if (outcome === 'kept') return;
+      if (outcome !== 'fenced') return outcome;
       if (this.#shell.place === null) throw new AppError('DATABASE_UNAVAILABLE'); // it is lost, or being claimed anew
       if (this.#shell.ground.epoch === epoch) break; // else it was this owner who claimed the room anew: once more, under that
     }

@@ -116,25 +116,31 @@ export function decideHistoryKeep(room: RoomState, command: Keep, ctx: DecideCon
   return [{ type: 'keep', version }];
 }
 
-/** How it went. The authors of a version that was not kept are named by the next one. */
+/**
+ * How it went. The authors of a version that was not kept are named by the next one. So are those of a request that came again and found the version
+ * that it had made before its answer was lost: what has changed since then is not in it, and whom it names is not known here.
+ */
 export function decideHistorySettle(room: RoomState, { id, outcome }: Settle): Effect[] {
   const { history } = room;
   const version = history.taken.get(id);
   if (version === undefined) return [];
   history.taken.delete(id);
-  if (outcome === 'not kept') {
+  if (outcome !== 'kept') {
     history.authors = new SmallSet([...version.authors, ...history.authors]);
-    return [];
+    return outcome === 'found' ? rememberRequest(room, version) : [];
   }
   room.version += 1;
   const kept = { upTo: version.version, atMs: version.atMs, authors: unkeptAuthors(history) };
   noteKept(history, kept);
-  const effects: Effect[] = [{ type: 'journal', record: { kind: 'history.kept', ...kept } }];
-  if (version.request === null) return effects;
-  const decided = { ...version.request, atMs: version.atMs, answer: null };
+  return [{ type: 'journal', record: { kind: 'history.kept', ...kept } }, ...rememberRequest(room, version)];
+}
+
+function rememberRequest(room: RoomState, { request, atMs }: TakenVersion): Effect[] {
+  if (request === null) return [];
+  const decided = { ...request, atMs, answer: null };
   room.requests.add(decided);
   room.version += 1;
-  return [...effects, { type: 'journal', record: { kind: 'request', ...decided } }];
+  return [{ type: 'journal', record: { kind: 'request', ...decided } }];
 }
 
 /** The same from its record, in which `authors` are those that the version does not name. */

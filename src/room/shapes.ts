@@ -211,7 +211,7 @@ export type Command =
   | { readonly type: 'schema.detach'; readonly upTo: AttachedAt } // → null
   | ({ readonly type: 'history.keep' } & Repeated) // → { id }, once it is kept
   /** From the shell: how that went. */
-  | { readonly type: 'history.settle'; readonly id: string; readonly outcome: 'kept' | 'not kept' }
+  | { readonly type: 'history.settle'; readonly id: string; readonly outcome: 'kept' | 'found' | 'not kept' }
   | { readonly type: 'ydoc.read'; readonly guid: string } // → Uint8Array
   | {
       readonly type: 'ydoc.json';

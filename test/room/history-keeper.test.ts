@@ -29,7 +29,7 @@ const AUTO_MS = 30_000;
 
 interface Storing {
   readonly version: KeptVersion;
-  readonly end: (outcome: 'kept' | 'fenced') => void;
+  readonly end: (outcome: 'kept' | 'found' | 'fenced') => void;
   readonly fail: (error: Error) => void;
 }
 
@@ -245,6 +245,25 @@ test('[VH15] when the journal refuses what is in it, it is not kept', async () =
   held[0]!.answer('fenced');
   await settled();
   expect([told, stores]).toEqual([{ error: 'ROOM_MOVED' }, []]);
+});
+
+test('[VH35] [VH18] what changed after a version whose answer was lost is in the next one made by itself, in time', async () => {
+  const { wake, pass, stores } = aWorld({ autoVersionMs: AUTO_MS });
+  const actor = await wake();
+  actor.tell(set('ann'));
+  void outcome(actor.act(KEEP));
+  await settled();
+  stores[0]!.fail(new AppError('DATABASE_UNAVAILABLE')); // it is there
+  await pass(actor, 5);
+  actor.tell(set('bob'));
+  const again = outcome(actor.act(KEEP));
+  await settled();
+  stores[1]!.end('found');
+  await settled();
+  expect([again, await actor.act(KEEP)]).toEqual([{ value: { id: ID } }, { id: ID }]);
+  expect(stores).toHaveLength(2);
+  await pass(actor, 27);
+  expect(stores[2]?.version.authors).toEqual(['ann', 'bob']);
 });
 
 test('[VH16] a room whose lease lapses while a version is kept hears of it when it has one again', async () => {

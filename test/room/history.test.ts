@@ -49,7 +49,7 @@ const taken = (effects: readonly Effect[]): TakenVersion => {
   return keeps[0]!;
 };
 const take = (room: RoomState, command: Command = KEEP, nowMs = 0): TakenVersion => taken(say(room, command, nowMs));
-const settle = (room: RoomState, { id }: TakenVersion, outcome: 'kept' | 'not kept' = 'kept'): Effect[] =>
+const settle = (room: RoomState, { id }: TakenVersion, outcome: 'kept' | 'found' | 'not kept' = 'kept'): Effect[] =>
   say(room, { type: 'history.settle', id, outcome });
 
 /** The room as another owner finds it. */
@@ -150,7 +150,8 @@ describe('authors', () => {
 
 describe('the next owner', () => {
   /** What a command of the property is, as a number of people and of kinds. */
-  const STEP = fc.record({ who: fc.constantFrom('ann', 'bob', 'cyd'), what: fc.integer({ min: 0, max: 5 }) });
+  const STEP = fc.record({ who: fc.constantFrom('ann', 'bob', 'cyd'), what: fc.integer({ min: 0, max: 6 }) });
+  const OUTCOMES = { 4: 'kept', 5: 'not kept', 6: 'found' } as const;
 
   test('[VH6] knows the authors from snapshot and journal, wherever the one ends and the other begins', () => {
     fc.assert(
@@ -166,8 +167,8 @@ describe('the next owner', () => {
           const [oldest] = room.history.taken.values();
           if (what <= 1) records.push(...journaled(say(room, set(who))));
           else if (what === 2) records.push(...journaled(say(room, type(who))));
-          else if (what === 3 && room.history.taken.size < TAKEN_MAX) take(room, KEEP, at);
-          else if (oldest !== undefined) records.push(...journaled(settle(room, oldest, what === 4 ? 'kept' : 'not kept')));
+          else if (what === 3 && room.history.taken.size < TAKEN_MAX) take(room, keyed(`${at}`), at);
+          else if (oldest !== undefined) records.push(...journaled(settle(room, oldest, OUTCOMES[what as 4 | 5 | 6])));
         });
         const next = takenOver(snapshot, records);
         expect(next.version).toBe(room.version);
@@ -324,6 +325,21 @@ describe('a request that comes again', () => {
     say(room, set('ann'));
     const again = take(room, keyed('one'));
     expect([again.id, again.authors]).toEqual([first.id, ['ann']]);
+  });
+
+  test('[VH35] and finds what it had made is answered with its id from then on, by whatever owner; changes are in none, their authors in the next', () => {
+    const room = aRoom('ann', 'bob');
+    const records = journaled(say(room, set('ann')));
+    settle(room, take(room, keyed('one'), 70), 'not kept'); // as far as anybody knows
+    records.push(...journaled(say(room, set('bob'))));
+    const again = take(room, keyed('one'), 80);
+    const settled = journaled(settle(room, again, 'found'));
+    expect(settled).toEqual([{ kind: 'request', id: 'one', digest: 'of one', atMs: 80, answer: null }]);
+    for (const owner of [room, takenOver(null, [...records, ...settled])]) {
+      expect([hasUnkeptChanges(owner.history), owner.history.keptUpTo, owner.history.keptAtMs]).toEqual([true, 0, 0]);
+      expect(say(owner, keyed('one'), 90)).toEqual([{ type: 'reply', value: { id: again.id }, when: 'durable' }]);
+      expect(take(owner, keyed('two'), 90).authors).toEqual(['ann', 'bob']);
+    }
   });
 
   test('[VH33] within a day is answered with the id of its version, also past midnight; a day later its key makes another one', () => {

@@ -40,7 +40,7 @@ interface Body {
 }
 
 /** Keeps a version as `KeepVersion` of the room promises. */
-export async function keepVersion(version: KeptVersion, { db, ...store }: VersionStore): Promise<'kept' | 'fenced'> {
+export async function keepVersion(version: KeptVersion, { db, ...store }: VersionStore): Promise<'kept' | 'found' | 'fenced'> {
   const { body: bytes } = version;
   const body = { size: bytes.length, sha256: sha256Digest(bytes), bytes, blobKey: null };
   if (bytes.length <= INLINE_BYTES_MAX) return outcomeOf(await db.query(keepQuery(version, body)));
@@ -50,8 +50,9 @@ export async function keepVersion(version: KeptVersion, { db, ...store }: Versio
   return outcomeOf(await db.query(keepQuery(version, { ...body, bytes: null, blobKey: intended.key })));
 }
 
-function outcomeOf(rows: readonly unknown[]): 'kept' | 'fenced' {
-  return rows.length > 0 ? 'kept' : 'fenced';
+function outcomeOf([row]: readonly { isNew: boolean }[]): 'kept' | 'found' | 'fenced' {
+  if (row === undefined) return 'fenced';
+  return row.isNew ? 'kept' : 'found';
 }
 
 /** Notes the key of a blob that is about to be put; one that nothing comes to refer to is due after a day. No row under another epoch. */
@@ -65,8 +66,11 @@ function intendQuery({ stream, epoch, id }: KeptVersion, { sha256 }: Body): Quer
 }
 
 /** No row when the epoch moved on, or the blob is about to be deleted. One of this id that is there stays, and the new blob stays loose. */
-function keepQuery({ stream, epoch, id, atMs, authors }: KeptVersion, { size, sha256, bytes, blobKey }: Body): Query {
-  return sql`
+function keepQuery(
+  { stream, epoch, id, atMs, authors }: KeptVersion,
+  { size, sha256, bytes, blobKey }: Body,
+): Query<{ isNew: boolean }> {
+  return sql<{ isNew: boolean }>`
     with kept as materialized (           -- locked: the sweep waits, then finds no row; if it was first, there is none here
       select key from loose_blobs where key = ${blobKey} and not doomed for update
     ), owner as materialized (            -- a claim waits, and so does a deletion of the room
@@ -80,7 +84,7 @@ function keepQuery({ stream, epoch, id, atMs, authors }: KeptVersion, { size, sh
     ), referred as (
       delete from loose_blobs using made where key = ${blobKey}
     )
-    select 1 from owner`;
+    select exists (select from made) as "isNew" from owner`;
 }
 
 /** A row of `versions`, without its body; times are ISO strings. */
