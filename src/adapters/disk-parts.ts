@@ -1,7 +1,7 @@
 /**
  * Uploads in parts on disk: a folder per upload, a file per part that ends with its etag. Completing copies the parts into one blob.
  */
-import { open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Random } from '../base/clock.ts';
 import type { AppError } from '../base/errors.ts';
@@ -80,8 +80,15 @@ export class DiskParts implements BlobParts {
     return this.#options.disk.ask('abort stale', () => this.#abortStale(beforeMs));
   }
 
+  /**
+   * The folder loses its name before its parts: what a worker that ends here leaves of them would be refused, for good, to who completes the
+   * upload once more. `abortStale` finds it.
+   */
   async #abort(upload: PartsUpload): Promise<void> {
-    if (await this.#exists(upload)) await rm(this.#folderOf(upload), { recursive: true, force: true });
+    if (!(await this.#exists(upload))) return;
+    const nameless = join(this.#options.directory, this.#options.random.uuid());
+    await rename(this.#folderOf(upload), nameless).catch(nullWhenMissing); // somebody else did
+    await rm(nameless, { recursive: true, force: true });
   }
 
   async #abortStale(beforeMs: number): Promise<number> {
@@ -108,6 +115,7 @@ export class DiskParts implements BlobParts {
     }
   }
 
+  /** All that were uploaded; while somebody else takes them away, some might be missing. */
   async #list(upload: PartsUpload): Promise<UploadedPart[]> {
     const folder = this.#folderOf(upload);
     const numbers = (await readdir(folder).catch(goneOf(upload))).filter((name) => /^\d{1,5}$/.test(name));
@@ -116,6 +124,7 @@ export class DiskParts implements BlobParts {
       const { size, trailer } = await readTrailer(join(folder, name)).catch(goneOf(upload));
       parts.push({ partNumber: Number(name), size, etag: trailer });
     }
+    await this.#mustExist(upload);
     return parts;
   }
 

@@ -1,8 +1,9 @@
 /** What only blobs on disk do: keep to their folder, leave nothing unfinished, sign URLs. */
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type BlobGrant, grantOf } from '../../src/adapters/blob-urls.ts';
 import { DiskBlobs } from '../../src/adapters/disk-blobs.ts';
 import { systemRandom } from '../../src/base/clock.ts';
@@ -58,6 +59,53 @@ test('[BL10] what a process left that died in the middle goes with the stale upl
   expect(await unfinished()).toHaveLength(1);
   expect(await blobs.parts.abortStale({ beforeMs: Date.now() + 60_000 })).toBe(1);
   expect(await unfinished()).toEqual([]);
+});
+
+test('[BL10] also of an upload whose parts it was removing', async () => {
+  const left = join(directory, '.unfinished', 'nameless');
+  await mkdir(left, { recursive: true });
+  await writeFile(join(left, '2'), 'the last part');
+  expect(await open().parts.abortStale({ beforeMs: Date.now() - 60_000 })).toBe(0);
+  expect(await open().parts.abortStale({ beforeMs: Date.now() + 60_000 })).toBe(1);
+  expect(await unfinished()).toEqual([]);
+});
+
+describe('[BL20] an upload that is being removed', () => {
+  /** Of one part, with so much else in its folder that to remove it takes a while. */
+  const begun = async () => {
+    const { parts } = open();
+    const upload = await parts.start(aKey());
+    const part = await parts.put(upload, 1, { body: bytesOf(10) });
+    const folder = join(directory, '.unfinished', upload.uploadId);
+    await Promise.all(Array.from({ length: 200 }, (_, n) => writeFile(join(folder, `aside-${n}`), '')));
+    return { upload, folder, complete: () => parts.complete(upload, [part], { bytesMax: 10 }), abort: () => parts.abort(upload) };
+  };
+
+  test.each(['complete', 'abort'] as const)(
+    'is whole or gone at every moment, as a worker that ends then leaves it: %s',
+    async (how) => {
+      const { folder, [how]: remove } = await begun();
+      let isRemoved = false;
+      const removed = remove().finally(() => {
+        isRemoved = true;
+      });
+      while (!isRemoved) {
+        const names = existsSync(folder) ? readdirSync(folder) : [];
+        if (existsSync(folder)) expect(names).toEqual(expect.arrayContaining(['1', 'key']));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await removed;
+      expect(await unfinished()).toEqual([]);
+    },
+  );
+
+  test('is not taken for one that lacks parts by those who complete it at the same time', async () => {
+    const { complete } = await begun();
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => complete().catch(({ code }: { code: string }) => code)));
+    for (const outcome of outcomes) expect([{ size: 10 }, 'RESOURCE_NOT_FOUND']).toContainEqual(outcome);
+    expect(outcomes).toContainEqual({ size: 10 });
+    expect(await unfinished()).toEqual([]);
+  });
 });
 
 test.each([
