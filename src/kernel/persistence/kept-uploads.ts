@@ -79,13 +79,15 @@ export async function keepWhole<Row extends UploadedBlob>(
   const { db, blobs } = deps;
   const blobKey = newKey(target, deps);
   await noteBlob(db, blobKey);
-  let kept: Row | null = null;
   try {
     const stored = await blobs.put(blobKey, size === null ? body : countedBody(body, size));
-    kept = await madeOrSame(target, { name, size: stored.size, blobKey }, null, deps);
+    const kept = await madeOrSame(target, { name, size: stored.size, blobKey }, null, deps);
+    if (kept.blobKey !== blobKey) await drop(blobKey, deps);
     return kept;
-  } finally {
-    if (kept?.blobKey !== blobKey) await drop(blobKey, deps);
+  } catch (error) {
+    const mayYetBePut = error instanceof AppError && error.retry; // a sweep that came before would leave it to nobody
+    if (!mayYetBePut) await drop(blobKey, deps);
+    throw error;
   }
 }
 

@@ -4,6 +4,7 @@ import { systemClock, systemRandom } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { fileRoutes } from '../../../src/features/files/routes.ts';
+import { BlobSweep } from '../../../src/kernel/persistence/blob-sweep.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { makeApi } from '../../../src/kernel/transport/api.ts';
 import { makeAuthenticate } from '../../../src/kernel/transport/principal.ts';
@@ -94,12 +95,12 @@ describe('a worker that dies while a file is uploaded whole', () => {
   test('[FI15] what breaks off, does not fit, or was in vain, goes with the next sweep', async () => {
     const { put } = blobs;
     blobs.put = async (key, body) => {
+      blobs.put = put;
       await put(key, body);
-      throw new AppError('BLOBS_UNAVAILABLE');
+      throw new Error('the client went away');
     };
-    expect((await upload()).value.error).toBe('BLOBS_UNAVAILABLE');
+    expect((await upload()).status).toBe(500);
     expect(await looseNow()).toEqual({ all: 1, due: 1 });
-    blobs.put = put;
     expect((await upload(apiOn(), new Uint8Array(FILE_BYTES_MAX + 1))).status).toBe(413);
     expect(await looseNow()).toEqual({ all: 2, due: 2 });
     blobs.put = async (key, body) => {
@@ -111,6 +112,24 @@ describe('a worker that dies while a file is uploaded whole', () => {
     expect((await upload()).status).toBe(200);
     expect(await looseNow()).toEqual({ all: 3, due: 3 });
     expect(blobs.stored.size).toBe(3);
+  });
+
+  test('[FI24] what the store may carry out after all, though it did not say so in time, stays loose for a day, and goes then', async () => {
+    const { put } = blobs;
+    let carryOut: () => Promise<unknown> = async () => undefined;
+    blobs.put = async (key) => {
+      carryOut = () => put(key, Buffer.from('hello'));
+      throw new AppError('BLOBS_UNAVAILABLE');
+    };
+    expect((await upload()).value.error).toBe('BLOBS_UNAVAILABLE');
+    const sweep = new BlobSweep({ db, blobs, clock: systemClock, log: silentLog });
+    await sweep.run();
+    await carryOut();
+    expect([blobs.stored.size, await looseNow()]).toEqual([1, { all: 1, due: 0 }]);
+    await db.query(sql`update loose_blobs set due_at = due_at - interval '1 day'`);
+    await sweep.run();
+    await sweep.close();
+    expect([blobs.stored.size, await looseNow()]).toEqual([0, { all: 0, due: 0 }]);
   });
 
   test('[FI15] an upload that took so long that its blob was swept is refused as one to try again', async () => {
