@@ -136,10 +136,15 @@ export class S3Blobs implements Blobs {
     return found === null ? null : (found.ContentLength ?? 0);
   }
 
-  /** @throws AppError RESOURCE_ALREADY_EXISTS when other bytes are there than those that were to be put. */
+  /**
+   * @throws AppError RESOURCE_ALREADY_EXISTS when other bytes are there than those that were to be put; BLOBS_UNAVAILABLE when nothing is there:
+   * whoever is putting it may still fail.
+   */
   async #mustHold(key: string, { size, sha256 }: StoredBlob): Promise<void> {
     const hash = createHash('sha256');
-    const found = (await this.#sizeOf(key)) === size ? await this.read(key) : null;
+    const sizeThere = await this.#sizeOf(key);
+    if (sizeThere === null) throw new AppError('BLOBS_UNAVAILABLE', { reason: 'somebody else is putting it' });
+    const found = sizeThere === size ? await this.read(key) : null;
     for await (const piece of found?.body ?? []) hash.update(piece);
     if (found === null || hash.digest('hex') !== sha256) throw new AppError('RESOURCE_ALREADY_EXISTS', { kind: 'blob', id: key });
   }

@@ -25,10 +25,13 @@ interface S3PutOptions {
   readonly log: Log;
 }
 
+/** `exists`: or is about to. */
 type Outcome = 'stored' | 'exists';
 
 /** With a full part of memory each. */
 const SENDING_MAX = 3;
+/** Of a body that one request carries, where others put the same key. */
+const WHOLE_ATTEMPTS_MAX = 2;
 
 export class S3Put {
   readonly #options: S3PutOptions;
@@ -77,10 +80,12 @@ export class S3Put {
 
   async #putWhole({ bytes, release }: BodyPart): Promise<void> {
     try {
-      this.#outcome = await this.#once((condition) =>
-        this.#options.bucket.ask('put', (client, options) =>
-          client.send(new PutObjectCommand({ ...this.#object, ...condition, Body: bytes }), options),
-        ),
+      this.#outcome = await this.#once(
+        (condition) =>
+          this.#options.bucket.ask('put', (client, options) =>
+            client.send(new PutObjectCommand({ ...this.#object, ...condition, Body: bytes }), options),
+          ),
+        WHOLE_ATTEMPTS_MAX,
       );
     } finally {
       release();
@@ -155,18 +160,22 @@ export class S3Put {
     return outcome;
   }
 
-  /** Sends under the condition that there is no such object. 409: somebody else is putting it at this moment. */
-  async #once(send: (condition: { IfNoneMatch?: '*' }) => Promise<unknown>): Promise<Outcome> {
+  /**
+   * Sends under the condition that there is no such object. 409: somebody else, or an attempt of ours whose answer was lost, is putting it at this
+   * moment; what comes of that is not known yet.
+   */
+  async #once(send: (condition: { IfNoneMatch?: '*' }) => Promise<unknown>, attemptsLeft = 1): Promise<Outcome> {
     const { server } = this.#options;
     try {
       await send(server.isConditional ? { IfNoneMatch: '*' } : {});
       return 'stored';
     } catch (error) {
       const status = statusOf(error);
+      if (status === 409 && attemptsLeft > 1) return this.#once(send, attemptsLeft - 1);
       if (status === 412 || status === 409) return 'exists';
       if (status !== 501 || !server.isConditional) throw error;
       server.isConditional = false;
-      return this.#once(send);
+      return this.#once(send, attemptsLeft);
     }
   }
 

@@ -190,6 +190,39 @@ describe.skipIf(!s3.canBreak).concurrent('faults of S3', () => {
     strict.close();
   });
 
+  const conflict = { kind: 'status', status: 409 } as const;
+
+  test('[BL21] a put that the server refuses because somebody is putting the same key is sent once more', async () => {
+    const key = aKey();
+    plan(key, conflict, null);
+    await blobs.put(key, bytesOf(10));
+    expect((await blobs.get(key))?.length).toBe(10);
+    expect(asked(key, 'PUT')).toHaveLength(2);
+  });
+
+  test.each([
+    ['in one request', 10, [conflict, conflict]],
+    ['in parts', 8 * MIB, [null, null, null, null, conflict]],
+  ])('[BL21] while nothing comes of that, it is an error that may pass: %s', async (_, size, faults) => {
+    const key = aKey();
+    plan(key, ...faults, null);
+    await expect(blobs.put(key, bytesOf(size))).rejects.toMatchObject(away);
+    expect(await blobs.put(key, bytesOf(size))).toMatchObject({ size });
+  });
+
+  test('[BL21] once something has, it is the same bytes, or others', async () => {
+    const key = aKey();
+    await blobs.put(key, bytesOf(10));
+    for (const [body, outcome] of [
+      [bytesOf(10), { size: 10 }],
+      [bytesOf(11), { code: 'RESOURCE_ALREADY_EXISTS' }],
+      [bytesOf(10).fill(1), { code: 'RESOURCE_ALREADY_EXISTS' }],
+    ] as const) {
+      plan(key, conflict, conflict, null);
+      expect(await blobs.put(key, body).catch((error: unknown) => error)).toMatchObject(outcome);
+    }
+  });
+
   test('[BL11] a bucket that is gone is not a blob that is missing', async () => {
     const lost = open({ bucket: s3.newBucket() });
     await expect(lost.get(aKey())).rejects.toMatchObject(away);
