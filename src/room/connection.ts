@@ -50,7 +50,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
   #unanswered: Unanswered | null = null; // of an SDK client: who speaks y-websocket changes no Storage
   #files: FileCheck | null = null; // until an op names a file
   #line: Line<Command> | null = null;
-  /** Where its room is, as of its last join; null for this worker. */
+  /** Where its session joined: whatever is found out of its room since, only there it is known. Null for this worker, and while it joins. */
   at: WorkerAddress | null = null;
   id: SessionId; // the session it carries at present
   actor: number | null = null; // its number in the room
@@ -101,7 +101,6 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
     const phase = this.#phase;
     if (phase.name !== 'entered') return; // the join under way looks at the flag
     this.#unanswered?.end(); // an answer that is held would do now what it was held for
-    this.at = null; // a worker that is found to be down once more costs no second session
     this.#phase = { ...phase, name: 'rejoining' };
     for (const commands of this.#files?.end() ?? []) this.#keep(commands); // they came before, and are not for the next session
     for (const frame of this.#deps.intake.takeBack(this)) this.#hear(frame); // nor are these
@@ -147,12 +146,13 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
   }
 
   #renewId(roomId: RoomId): void {
-    this.#tellLeave(roomId); // in case the former session is still somewhere
+    this.#tellLeave(roomId); // in case the former session is still there
+    this.at = null;
     this.id = this.#book.renew(this);
   }
 
   #tellLeave(roomId: RoomId): void {
-    this.#deps.rooms.tell(roomId, { type: 'session.leave', sessionId: this.id });
+    this.#deps.rooms.tell(roomId, { type: 'session.leave', sessionId: this.id }, this.at);
   }
 
   /** What it may do, by accesses that still held when it was told. Null when it was closed meanwhile. */
@@ -363,7 +363,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
 
   #tell(roomId: RoomId, command: Command): void {
     try {
-      if (this.#line?.tell(command) !== true && !this.#deps.rooms.tell(roomId, command)) this.rejoin();
+      if (this.#line?.tell(command) !== true && !this.#deps.rooms.tell(roomId, command, this.at)) this.rejoin();
     } catch (error) {
       this.refuse(this.#asRefusal(error));
     }

@@ -104,8 +104,11 @@ export class Gateway implements SessionSink, ConnectionBook {
   /** What this worker sent to that one, or had from it, may be lost: sessions whose rooms are there join anew. */
   workerDown(address: WorkerAddress): void {
     this.#deliveries.finish();
-    for (const connection of [...this.#connections.values()])
-      if (connection.at === address) connection.rejoin(this.#deps.chance() * DOWN_MS_MAX);
+    for (const connection of [...this.#connections.values()]) {
+      if (connection.at !== address) continue;
+      connection.at = null; // nothing is told there any more, and that it is found to be down once more costs no second session
+      connection.rejoin(this.#deps.chance() * DOWN_MS_MAX);
+    }
   }
 
   /** Does it for the sessions that are here; returns the others. */

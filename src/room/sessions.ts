@@ -20,7 +20,7 @@ type Close = Extract<Command, { type: 'room.close' }>;
 export function decideJoin(room: RoomState, { newcomer }: Join, ctx: DecideContext): Effect[] {
   const lack = lackOf(newcomer);
   if (lack !== null) throw new AppError('UNAUTHORIZED_ROOM_ACCESS', lack);
-  if (room.sessions.size >= ctx.limits.connectionsMax)
+  if (!room.sessions.has(newcomer.id) && room.sessions.size >= ctx.limits.connectionsMax)
     throw new AppError('ROOM_FULL', { connectionsMax: ctx.limits.connectionsMax });
 
   const effects: Effect[] = removeSession(room, newcomer.id); // an earlier attempt of the same join got through after all

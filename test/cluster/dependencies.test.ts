@@ -45,12 +45,14 @@ test('[TO5] while Redis is gone, and when it is back empty, no write fails, room
   await until('ann sees it all', async () => Object.keys((await storageOf(ann)) as object).length === 41);
 }, 120_000);
 
-test('[TO6] without Postgres sockets stay, people see each other and writes are refused with Retry-After; when it is back all that was done is there', async () => {
+test('[TO6] without Postgres sockets stay, people see each other, over workers, too, and writes are refused with Retry-After; when it is back all that was done is there', async () => {
   const { roomId, owner, here } = await aRoom('no-postgres');
   const zoe = await enter(cluster.server(owner), { roomId, userId: 'zoe', initialPresence: { x: 0 } });
   const yan = await enter(cluster.server(owner), { roomId, userId: 'yan', initialPresence: { x: 0 } });
   const ann = await enter(cluster.server(here), { roomId, userId: 'ann', initialPresence: { x: 0 } });
+  const bob = await enter(cluster.server(here), { roomId, userId: 'bob', initialPresence: { x: 0 } });
   const statuses = [zoe, yan, ann].map(({ room }) => listen(room.events.status));
+  const annsNumber = ann.actor();
   const roots = { zoe: await rootOf(zoe), ann: await rootOf(ann) };
   expect((await patch(here, roomId, 'before')).status).toBe(200);
 
@@ -67,8 +69,15 @@ test('[TO6] without Postgres sockets stay, people see each other and writes are 
     LONG,
   );
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect((await patch(here, roomId, 'refused there, too')).status).toBe(503);
   zoe.room.updatePresence({ x: 7 });
-  await until('yan sees zoe move', () => yan.room.getOthers().some(({ presence }) => presence.x === 7), LONG);
+  for (const { room } of [yan, ann]) await until('zoe is seen to move', () => isSeenAt(room, 7), LONG);
+  ann.room.updatePresence({ x: 8 });
+  for (const { room } of [yan, zoe]) await until('ann is seen to move', () => isSeenAt(room, 8), LONG);
+  bob.leave();
+  for (const { room } of [yan, ann])
+    await until('bob is seen to go', () => !room.getOthers().some(({ id }) => id === 'bob'), LONG);
+  expect(ann.actor()).toBe(annsNumber);
   roots.ann.set('meanwhile', 'ann');
   roots.zoe.set('of zoe', 'too');
 
@@ -85,6 +94,8 @@ test('[TO6] without Postgres sockets stay, people see each other and writes are 
     },
     LONG,
   );
+  const active = await ask(cluster.server(here), `/v2/rooms/${encodeURIComponent(roomId)}/active_users`);
+  expect(active.json.data.map(({ id }: { id: string }) => id).sort()).toEqual(['ann', 'yan', 'zoe']);
   expect(statuses.flat()).toEqual([]);
 }, 90_000);
 
@@ -130,6 +141,8 @@ test('[TO9] who comes while Postgres is away is let in soon after it is back: it
   for (const seat of SEATS) cluster.database(seat).heal();
   await until('zoe is in', () => zoe.room.getStatus() === 'connected', LONG);
 }, 120_000);
+
+const isSeenAt = (room: Visitor['room'], x: number): boolean => room.getOthers().some(({ presence }) => presence.x === x);
 
 const there = (owner: number): number => SEATS.findLast((seat) => seat !== owner)!;
 

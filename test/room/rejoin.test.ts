@@ -15,12 +15,15 @@ import { manualClock } from '../support/manual-clock.ts';
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const first = asSessionId('w-1');
 const second = asSessionId('w-2');
+const there = asWorkerAddress('b:1');
 
 /** A client in a room; whether the room is to be found, and where, is up to the test. */
-async function aClient() {
+async function aClient({ at = null }: { at?: WorkerAddress | null } = {}) {
   const clock = manualClock();
-  const room = { isKnown: true, at: null as WorkerAddress | null };
+  const room = { isKnown: true, at };
   const told: Command[] = [];
+  /** The same, with where its session is said to have joined. */
+  const ways: [what: string, session: string | null, joinedAt: WorkerAddress | null][] = [];
   const joins: { session: string; permissions: unknown; answer(value?: unknown): void; refuse(code: ErrorCode): void }[] = [];
   const closes: number[] = [];
   const sent: unknown[] = [];
@@ -49,7 +52,11 @@ async function aClient() {
           const { id, permissions } = command.newcomer;
           joins.push({ session: id, permissions, answer, refuse: (code) => reject(new AppError(code)) });
         }),
-      tell: (_, command) => room.isKnown && told.push(command) > 0,
+      tell(_, command, joinedAt) {
+        const session = command.type === 'session.leave' ? command.sessionId : 'from' in command ? command.from : null;
+        ways.push([command.type, session, joinedAt]);
+        return room.isKnown && told.push(command) > 0;
+      },
       locationOf: () => room.at,
       lineTo: () => null,
     },
@@ -78,7 +85,8 @@ async function aClient() {
   say({ type: 100, data: { x: 1 }, targetActor: -1 }, { type: 200 });
   const types = (): string[] => told.splice(0).map((command) => command.type);
   types();
-  return { clock, room, told, types, joins, closes, sent, pings, gateway, handler, say };
+  ways.splice(0);
+  return { clock, room, told, ways, types, joins, closes, sent, pings, gateway, handler, say };
 }
 
 describe('a session whose room is lost', () => {
@@ -191,24 +199,70 @@ describe('a session whose room is lost', () => {
 
   test('[RJ8] when a worker is down, the sessions whose rooms are there join anew, and no others', async () => {
     const { clock, gateway, joins, room } = await aClient();
-    gateway.workerDown(asWorkerAddress('b:1'));
+    gateway.workerDown(there);
     await settled();
     expect(joins).toHaveLength(1);
-    room.at = asWorkerAddress('b:1');
+    room.at = there;
     gateway.loseSessions([first]);
     await settled();
     joins[1]!.answer();
     await settled();
-    gateway.workerDown(asWorkerAddress('b:1'));
+    gateway.workerDown(there);
     await settled();
     expect(joins).toHaveLength(2); // over half a second: what they are all sent would come over one link
     clock.advance(500);
     await settled();
     expect(joins).toHaveLength(3);
-    gateway.workerDown(asWorkerAddress('b:1')); // it was asked once more, and found to be down
+    gateway.workerDown(there); // it was asked once more, and found to be down
     joins[2]!.answer();
     await settled();
     expect(joins).toHaveLength(3);
+  });
+
+  test('[RJ22] what a session says, and that it leaves, is told where it joined', async () => {
+    const { say, handler, room, ways } = await aClient({ at: there });
+    room.at = asWorkerAddress('c:1'); // as somebody else has found out since
+    say({ type: 103, event: 1 });
+    handler.closed(1001, '');
+    expect(ways).toEqual([
+      ['event.broadcast', first, there],
+      ['session.leave', first, there],
+    ]);
+  });
+
+  test('[RJ22] one that joins anew leaves there first; what it says then is told where it joined next', async () => {
+    const { gateway, joins, say, room, ways } = await aClient({ at: there });
+    gateway.loseSessions([first]);
+    await settled();
+    expect(ways.splice(0)).toEqual([['session.leave', first, there]]);
+    room.at = asWorkerAddress('c:1');
+    joins[1]!.answer();
+    await settled();
+    ways.splice(0);
+    say({ type: 103, event: 1 });
+    expect(ways).toEqual([['event.broadcast', second, 'c:1']]);
+  });
+
+  test('[RJ22] so does one that is lost before its answer is seen', async () => {
+    const { gateway, joins, ways } = await aClient({ at: there });
+    gateway.loseSessions([first]);
+    await settled();
+    ways.splice(0);
+    joins[1]!.answer();
+    gateway.loseSessions([second]);
+    await settled();
+    expect(joins).toHaveLength(3);
+    expect(ways).toEqual([['session.leave', second, there]]);
+  });
+
+  test('[RJ22] nothing is told there once that worker is down', async () => {
+    const { gateway, joins, handler, ways, clock } = await aClient({ at: there });
+    gateway.workerDown(there);
+    clock.advance(500);
+    await settled();
+    expect(joins).toHaveLength(2);
+    handler.closed(1001, '');
+    expect(ways.every(([, , joinedAt]) => joinedAt === null)).toBe(true);
   });
 
   const op = (number: number) => ({ type: 5, id: '1:1', opId: `1:${number}` });

@@ -53,6 +53,13 @@ test('[SE5] a full room refuses one more, and takes it when somebody has left', 
   expect(join(room, newcomer('late'))).not.toEqual([]);
 });
 
+test('[SE13] who repeats a join that holds the last seat itself is not refused for it', () => {
+  const people = Array.from({ length: LIMITS.connectionsMax }, (_, index) => `p${index}`);
+  const room = aRoom(...people);
+  expect(messages(join(room, newcomer('p0')))).toContainEqual({ type: 'user.left', actor: 1 });
+  expect([...room.sessions.values()].map(({ userId }) => userId).sort()).toEqual(people);
+});
+
 test('[SE6] who may not read the room does not get in', () => {
   expect(() => join(aRoom(), newcomer('x', { permissions: NO_PERMISSIONS }))).toThrow(
     expect.objectContaining({ code: 'UNAUTHORIZED_ROOM_ACCESS' }),

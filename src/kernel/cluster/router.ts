@@ -119,12 +119,14 @@ export class Router<Command> {
   }
 
   /**
-   * Hands `command` to the actor without waiting, along the way that an earlier `ask` found. False when there is none: nothing was sent.
+   * Hands `command` to the actor without waiting: to the worker where it took in whoever says this, else along the way that an earlier `ask` found.
+   * False when there is none: nothing was sent. A question of anybody that fails makes all forget that way, or begins to load the actor here; but it may
+   * still be where it was, and who has joined is known there only. If it is not, they hear that from there (`onUndelivered`).
    * Plain calls all the way, because socket frames come this way until they have a line (`ActorHost.lineTo`).
    */
-  tell(key: string, command: Command): boolean {
-    if (this.#deps.host.tell(key, command)) return true;
-    const at = this.#locations.get(key);
+  tell(key: string, command: Command, joinedAt: WorkerAddress | null = null): boolean {
+    if (joinedAt === null && this.#deps.host.tell(key, command)) return true;
+    const at = joinedAt ?? this.#locations.get(key);
     if (at === undefined) return false;
     this.#deps.bus.tell(at, { kind: TELL, payload: [key, command] });
     return true;

@@ -18,6 +18,8 @@ interface Say {
 /** Who owns what, as the database knows it. */
 type Owners = Map<string, WorkerAddress>;
 
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
 /** Workers on one network; an actor answers with its worker's name and counts what it was told. */
 function aCluster(...names: string[]) {
   const network = new MemoryNetwork({ clock: systemClock, log: silentLog });
@@ -28,12 +30,17 @@ function aCluster(...names: string[]) {
     const bus = network.join(asWorkerAddress(name));
     const heard: string[] = [];
     const loads: string[] = [];
-    const state = { isDraining: false, answers: async (text: string): Promise<string> => `${name}: ${text}` };
+    const state = {
+      isDraining: false,
+      looks: async () => undefined as unknown,
+      answers: async (text: string): Promise<string> => `${name}: ${text}`,
+    };
     const host = new ActorHost<Say>({
       clock: systemClock,
       waitingMax: 100,
       onError: () => undefined,
       async load(key) {
+        await state.looks();
         const owner = owners.get(key);
         if (owner !== undefined && owner !== bus.address) throw new AppError('ROOM_MOVED', { at: owner });
         owners.set(key, bus.address);
@@ -160,7 +167,7 @@ describe('owners that go', () => {
     b.state.answers = () => hang;
     const once = a.router.ask(ofB, { text: 'once', isOnce: true });
     const often = a.router.ask(ofB, { text: 'often' });
-    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    await settled();
     owners.delete(ofB);
     network.leave(b.bus);
     await expect(once).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
@@ -172,7 +179,7 @@ describe('owners that go', () => {
     const { a, b, network, owners, ofB } = await aPair();
     b.state.answers = () => new Promise<string>(() => undefined);
     const [read, write] = [a.router.ask(ofB, { text: 'read', isRead: true }), a.router.ask(ofB, { text: 'write' })];
-    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    await settled();
     a.state.answers = () => Promise.reject(new AppError('DATABASE_UNAVAILABLE', { reason: 'away' }));
     owners.delete(ofB);
     network.leave(b.bus);
@@ -210,6 +217,48 @@ describe('telling', () => {
     expect(b.heard.slice(-2)).toEqual(['one', 'two']);
     expect(a.router.locationOf(ofB)).toBe('b:1');
     expect(a.router.locationOf(ofA)).toBeNull();
+  });
+
+  test('[RO16] who has joined is heard there, whatever a question of somebody else has made all forget', async () => {
+    const { a, b, ofB } = await aPair();
+    b.state.answers = () => Promise.reject(new AppError('OUTCOME_UNKNOWN'));
+    await expect(a.router.ask(ofB, { text: 'once', isOnce: true })).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+    expect(a.router.tell(ofB, { text: 'of nobody' })).toBe(false);
+    expect(a.router.tell(ofB, { text: 'of ann' }, b.bus.address)).toBe(true);
+    await settled();
+    expect(b.heard.slice(-2)).toEqual(['once', 'of ann']);
+  });
+
+  test('[RO16] also while this worker finds out whether it may have the actor itself', async () => {
+    const { a, b, owners, ofB } = await aPair();
+    b.state.answers = () => Promise.reject(new AppError('DATABASE_UNAVAILABLE'));
+    let fail = (_: AppError): void => undefined;
+    const begun = new Promise<void>((begin) => {
+      a.state.looks = () =>
+        new Promise((_, reject) => {
+          fail = reject;
+          begin();
+        });
+    });
+    const asking = a.router.ask(ofB, { text: 'change' });
+    await begun;
+    expect(a.router.tell(ofB, { text: 'of ann' }, b.bus.address)).toBe(true);
+    fail(new AppError('DATABASE_UNAVAILABLE'));
+    await expect(asking).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    await settled();
+    expect(owners.get(ofB)).toBe('b:1');
+    expect(b.heard.slice(-2)).toEqual(['change', 'of ann']);
+  });
+
+  test('[RO16] where it is no more that is said, though this worker has the actor by now: it knows nobody who joined there', async () => {
+    const { a, b, owners, ofB, undelivered } = await aPair();
+    b.host.dropAll();
+    owners.delete(ofB);
+    a.router.down(b.bus.address);
+    expect(await a.router.ask(ofB, { text: 'x' })).toBe('a:1: x');
+    a.router.tell(ofB, { text: 'of ann' }, b.bus.address);
+    await settled();
+    expect([undelivered, a.heard.slice(-1)]).toEqual([['of ann from a:1'], ['x']]);
   });
 
   test('[RO10] a command told to a worker that has the actor no more is reported there with its sender', async () => {
