@@ -3,10 +3,11 @@ import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { ChangeNotes } from '../../../src/features/webhooks/changes/change-notes.ts';
-import { type ChangeEvent, deleteOldChanges } from '../../../src/features/webhooks/changes/queries.ts';
+import { type ChangeEvent, deleteOldChanges, takeDueChanges } from '../../../src/features/webhooks/changes/queries.ts';
 import { updateWebhook, type WebhookRow } from '../../../src/features/webhooks/endpoints/queries.ts';
 import { sql } from '../../../src/kernel/persistence/sql.ts';
 import { until } from '../../support/e2e/until.ts';
+import { planOf } from '../../support/plan.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { meddled } from '../../support/streams.ts';
 import { aHook, aRoom, told } from './hooks.ts';
@@ -182,6 +183,18 @@ describe('changes of a room', () => {
     await new Promise((resolve) => setTimeout(resolve, 150));
     isAway = false;
     await untilTold(hook, 1);
+  });
+
+  test('[WD15] what is due is found by an index, however much waits', async () => {
+    const hook = await aWatcher();
+    await db.query(sql`
+      insert into rooms (id) select ${room.id} || n from generate_series(1, 20000) n`);
+    await db.query(sql`
+      insert into webhook_changes (webhook_pk, room_pk, event, changed_at, noted_by, due_at)
+      select ${hook.pk}::bigint, pk, 'storageUpdated', now(), 'one', now() + interval '1 minute' from rooms where id like ${`${room.id}%`}`);
+    await db.query(sql`analyze webhook_changes`);
+    const plan = await planOf(db, (explaining) => takeDueChanges(explaining, { worker: 'one', limit: 200 }));
+    expect(plan).toMatch(/webhook_changes_due .*\n +Index Cond: .*due_at <= statement_timestamp/);
   });
 
   test('[WC9] windows that are long over are forgotten', async () => {

@@ -60,7 +60,7 @@ export async function takeDueChanges(tx: Sql, { worker, limit }: { worker: strin
   return tx.query(sql<DueChange>`
     with due as (
       select webhook_pk, room_pk, event from webhook_changes
-       where due_at <= clock_timestamp() and (noted_by = ${worker} or due_at <= clock_timestamp() - ${OTHERS_FIRST})
+       where due_at <= statement_timestamp() and (noted_by = ${worker} or due_at <= statement_timestamp() - ${OTHERS_FIRST})
        order by due_at limit ${limit} for update skip locked
     ), told as (
       update webhook_changes c set due_at = null, told_at = clock_timestamp() from due

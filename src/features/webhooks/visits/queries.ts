@@ -99,7 +99,7 @@ export async function takeOrphans(tx: Sql, limit: number): Promise<KnownVisit[]>
      where (orphaned_at is null) = (${UNOWNED})`);
   return tx.query(sql<KnownVisit>`
     select room_pk as "roomPk", session_id as key from webhook_visits
-     where orphaned_at < clock_timestamp() - interval '30 seconds' limit ${limit} for update skip locked`);
+     where orphaned_at < statement_timestamp() - interval '30 seconds' limit ${limit} for update skip locked`);
 }
 
 /** Nobody wants to know any more. */
