@@ -185,6 +185,42 @@ describe('changes of a room', () => {
     await untilTold(hook, 1);
   });
 
+  /** A window of an hour has begun, and something waits for its end. */
+  const aLongWait = async () => {
+    const hook = await aWatcher({ storageThrottleS: 3_600, ydocThrottleS: 3_600 });
+    const worker = aWorker();
+    for (const event of ['storageUpdated', 'ydocUpdated'] as const) worker.changed(room.pk, event);
+    await untilTold(hook, 2);
+    for (const event of ['storageUpdated', 'ydocUpdated'] as const) worker.changed(room.pk, event);
+    await until('both are noted', async () => (await isNoted()) && (await isNoted('ydocUpdated')));
+    return { hook, worker };
+  };
+
+  test('[WC11] a window that is made shorter ends sooner, and no other does', async () => {
+    const { hook, worker } = await aLongWait();
+    const other = await aWatcher({ storageThrottleS: 3_600 });
+    await updateWebhook(db, hook.id, { storageThrottleS: 1 });
+    await until('that is told', async () => {
+      await worker.tellDue();
+      return (await countOf(hook)) === 3;
+    });
+    expect([await isNoted('storageUpdated'), await isNoted('ydocUpdated'), await countOf(other)]).toEqual([false, true, 0]);
+    await updateWebhook(db, hook.id, { storageThrottleS: 3_600, ydocThrottleS: 3_600 });
+    await worker.tellDue();
+    expect(await countOf(hook)).toBe(3);
+  });
+
+  test('[WC11] what waited when a window was made shorter is told once its room changes again, if not before', async () => {
+    const { hook, worker } = await aLongWait();
+    await db.query(sql`update webhooks set storage_throttle_s = 1`); // and of so many that waits one has not been seen to
+    worker.reconsider();
+    worker.changed(room.pk, 'storageUpdated');
+    await until('that is told', async () => {
+      await worker.tellDue();
+      return (await countOf(hook)) === 3;
+    });
+  });
+
   test('[WD15] what is due is found by an index, however much waits', async () => {
     const hook = await aWatcher();
     await db.query(sql`
