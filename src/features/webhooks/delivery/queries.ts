@@ -36,6 +36,14 @@ export async function enqueue(tx: Sql, messages: readonly NewDelivery[]): Promis
   return tx.change(named('deliveries enqueued', query));
 }
 
+/** Whether thousands may be written for all webhooks that want them, and none be given up. */
+export async function mayWriteMany(db: Sql, type: WebhookEvent): Promise<boolean> {
+  const full = await db.query(sql`
+    select 1 from webhooks w where not w.disabled and ${type} = any(w.subscribed_events) and exists (
+      select from webhook_deliveries d where d.webhook_pk = w.pk and d.due_at is not null offset ${WAITING_MAX / 2})`);
+  return full.length === 0;
+}
+
 export interface Wanted {
   readonly events: ReadonlySet<WebhookEvent>;
   /** Another one when webhooks have changed. */

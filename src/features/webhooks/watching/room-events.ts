@@ -58,7 +58,7 @@ export class RoomEvents implements RoomWatcher, Looking {
         return Math.max(...deleted) >= OLD_AT_ONCE;
       },
     };
-    const visits = { phrase: 'visits not swept', everyMs: SWEEP_EVERY_MS, some: () => this.#visits.sweep().then(() => false) };
+    const visits = { phrase: 'visits not swept', everyMs: SWEEP_EVERY_MS, some: () => this.#visits.sweep() };
     this.#sweeps = [look, old, visits].map((work) => new Sweep(this.#deps, work));
     await this.#sweeps[0]?.run();
   }
