@@ -11,7 +11,7 @@ function sources(): SourceFile[] {
     .map((path) => ({ path, text: readFileSync(path, 'utf8') }));
 }
 
-test('[HO1] src keeps the layers, the file size, the names and the ban on ambient time', () => {
+test('[HO1] src keeps the layers, the file size, the names, the ban on ambient time, and times that an index finds', () => {
   const files = sources();
   expect(files.length).toBeGreaterThan(50);
   expect(violationsOf(files)).toEqual([]);
@@ -33,6 +33,7 @@ test.each([
   ['a drawer among the pages', 'src/web/shared/utils.tsx', ''],
   ['a module reads the time', 'src/room/x.ts', 'const now = Date.now();'],
   ['a module throws dice', 'src/kernel/x.ts', 'const id = Math.random();'],
+  ['rows looked for by a time per row', 'src/kernel/x.ts', 'sql`select id from x where due_at <= clock_timestamp()`'],
   ['a barrel', 'src/room/index.ts', ''],
   ['a drawer', 'src/base/utils.ts', ''],
   ['a fifth kind of file in a feature', 'src/features/rooms/logic.ts', ''],
@@ -48,6 +49,8 @@ test.each([
   ['an adapter does I/O', 'src/adapters/x.ts', "import pg from 'pg';"],
   ['a page uses what pages share', 'src/web/demo/x.tsx', "import { Mark } from '../shared/mark.tsx';"],
   ['a page has its own clock', 'src/web/console/x.ts', 'const now = Date.now();'],
+  ['a time of its statement', 'src/kernel/x.ts', 'sql`select id from x where due_at <= statement_timestamp()`'],
+  ['a time of a known row', 'src/kernel/x.ts', 'sql`select id from x where id = 1 and next_at < clock_timestamp()`'],
   ['time in a comment', 'src/room/x.ts', '// unlike Date.now() this never goes back'],
 ])('[HO3] and nothing is found where nothing is wrong: %s', (_, path, text) => {
   expect(violationsOf([{ path, text }])).toEqual([]);

@@ -44,11 +44,15 @@ const FEATURE_FILES = /^(shapes|rules|queries|routes)\.ts$/;
 /** The clock and randomness are inputs: only their own module reads the machine's. */
 const AMBIENT =
   /\b(Date\.now|performance\.now|setTimeout|setInterval|setImmediate|Math\.random|randomBytes|randomUUID)\s*\(|\bnew Date\(\)/;
+/** A column that is compared with a time which is another one for each row: no index finds such rows. */
+const PER_ROW_TIME = /([\w.]+) <=? clock_timestamp\(\)/g;
+/** Those are of rows found by their keys, which may have been waited for meanwhile. */
+const TIMES_OF_KNOWN_ROWS = ['failing_since', 'known.created_at', 'known.reserved_until', 'next_at', 'o.quarantined_until'];
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^;'"]*?from\s*['"]([^'"]+)['"]|(?:^|\n)\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/g;
 
 export function violationsOf(files: readonly SourceFile[]): string[] {
-  return files.flatMap((file) => [...sizeOf(file), ...namesOf(file), ...importsOf(file), ...ambientOf(file)]);
+  return files.flatMap((file) => [...sizeOf(file), ...namesOf(file), ...importsOf(file), ...ambientOf(file), ...timesOf(file)]);
 }
 
 function sizeOf({ path, text }: SourceFile): string[] {
@@ -98,6 +102,12 @@ function ambientOf({ path, text }: SourceFile): string[] {
   if (path === 'src/base/clock.ts' || path.startsWith('src/adapters/') || path.startsWith(WEB)) return [];
   const found = AMBIENT.exec(text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, ''));
   return found === null ? [] : [`${path}: ${found[0]} – time and chance come from base/clock.ts`];
+}
+
+function timesOf({ path, text }: SourceFile): string[] {
+  return [...text.matchAll(PER_ROW_TIME)]
+    .filter(([, column]) => !TIMES_OF_KNOWN_ROWS.includes(column!))
+    .map(([found]) => `${path}: ${found} – statement_timestamp() is looked up in an index`);
 }
 
 function layerOf(path: string): string {

@@ -71,7 +71,7 @@ async function take(tx: Sql, { id, digest }: RequestKey): Promise<StoredAnswer |
       with old as (
         delete from idempotent_requests where key in (
           select key from idempotent_requests
-           where created_at < clock_timestamp() - interval '24 hours' and key <> ${id}
+           where created_at < statement_timestamp() - interval '24 hours' and key <> ${id}
            order by created_at limit 2 for update skip locked)
       )
       insert into idempotent_requests as known (key, digest, reserved_until)

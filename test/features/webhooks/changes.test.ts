@@ -3,10 +3,11 @@ import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLog } from '../../../src/base/observe.ts';
 import { ChangeNotes } from '../../../src/features/webhooks/changes/change-notes.ts';
-import { type ChangeEvent, deleteOldChanges } from '../../../src/features/webhooks/changes/queries.ts';
+import { type ChangeEvent, deleteOldChanges, takeDueChanges } from '../../../src/features/webhooks/changes/queries.ts';
 import { updateWebhook, type WebhookRow } from '../../../src/features/webhooks/endpoints/queries.ts';
 import { sql } from '../../../src/kernel/persistence/sql.ts';
 import { until } from '../../support/e2e/until.ts';
+import { planOf } from '../../support/plan.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { meddled } from '../../support/streams.ts';
 import { aHook, aRoom, told } from './hooks.ts';
@@ -182,6 +183,54 @@ describe('changes of a room', () => {
     await new Promise((resolve) => setTimeout(resolve, 150));
     isAway = false;
     await untilTold(hook, 1);
+  });
+
+  /** A window of an hour has begun, and something waits for its end. */
+  const aLongWait = async () => {
+    const hook = await aWatcher({ storageThrottleS: 3_600, ydocThrottleS: 3_600 });
+    const worker = aWorker();
+    for (const event of ['storageUpdated', 'ydocUpdated'] as const) worker.changed(room.pk, event);
+    await untilTold(hook, 2);
+    for (const event of ['storageUpdated', 'ydocUpdated'] as const) worker.changed(room.pk, event);
+    await until('both are noted', async () => (await isNoted()) && (await isNoted('ydocUpdated')));
+    return { hook, worker };
+  };
+
+  test('[WC11] a window that is made shorter ends sooner, and no other does', async () => {
+    const { hook, worker } = await aLongWait();
+    const other = await aWatcher({ storageThrottleS: 3_600 });
+    await updateWebhook(db, hook.id, { storageThrottleS: 1 });
+    await until('that is told', async () => {
+      await worker.tellDue();
+      return (await countOf(hook)) === 3;
+    });
+    expect([await isNoted('storageUpdated'), await isNoted('ydocUpdated'), await countOf(other)]).toEqual([false, true, 0]);
+    await updateWebhook(db, hook.id, { storageThrottleS: 3_600, ydocThrottleS: 3_600 });
+    await worker.tellDue();
+    expect(await countOf(hook)).toBe(3);
+  });
+
+  test('[WC11] what waited when a window was made shorter is told once its room changes again, if not before', async () => {
+    const { hook, worker } = await aLongWait();
+    await db.query(sql`update webhooks set storage_throttle_s = 1`); // and of so many that waits one has not been seen to
+    worker.reconsider();
+    worker.changed(room.pk, 'storageUpdated');
+    await until('that is told', async () => {
+      await worker.tellDue();
+      return (await countOf(hook)) === 3;
+    });
+  });
+
+  test('[WD15] what is due is found by an index, however much waits', async () => {
+    const hook = await aWatcher();
+    await db.query(sql`
+      insert into rooms (id) select ${room.id} || n from generate_series(1, 20000) n`);
+    await db.query(sql`
+      insert into webhook_changes (webhook_pk, room_pk, event, changed_at, noted_by, due_at)
+      select ${hook.pk}::bigint, pk, 'storageUpdated', now(), 'one', now() + interval '1 minute' from rooms where id like ${`${room.id}%`}`);
+    await db.query(sql`analyze webhook_changes`);
+    const plan = await planOf(db, (explaining) => takeDueChanges(explaining, { worker: 'one', limit: 200 }));
+    expect(plan).toMatch(/webhook_changes_due .*\n +Index Cond: .*due_at <= statement_timestamp/);
   });
 
   test('[WC9] windows that are long over are forgotten', async () => {

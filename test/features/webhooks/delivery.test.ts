@@ -18,6 +18,7 @@ import { sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlOutbox } from '../../../src/kernel/persistence/sql-outbox.ts';
 import { aReceiver, refused } from '../../support/e2e/receiver.ts';
 import { until } from '../../support/e2e/until.ts';
+import { planOf } from '../../support/plan.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { meddled } from '../../support/streams.ts';
 import { again, aHook, rowsOf } from './hooks.ts';
@@ -89,6 +90,25 @@ describe('writing', () => {
     await enqueue(db, [created(2)]);
     const [last, beyond] = (await rowsOf(db, hook)).slice(-2);
     expect([last!.state, beyond!.state, beyond!.problem]).toEqual(['waiting', 'failed', 'too many messages were waiting']);
+  });
+});
+
+describe('looking', () => {
+  test('[WD15] what is due is found and taken by an index, however much was delivered', async () => {
+    const hook = await aHook(db);
+    await db.query(sql`
+      insert into webhook_deliveries (webhook_pk, id, body, delivered_at, due_at)
+      select ${hook.pk}::bigint, 'msg_' || n, 'x', case when n > 100 then now() end, case when n <= 100 then now() end from generate_series(1, 20000) n`);
+    await db.query(sql`analyze webhook_deliveries`);
+    const [found, taken] = [
+      await planOf(db, findDue),
+      await planOf(db, (explaining) => explaining.query(claimQuery(hook.pk, 8))),
+    ];
+    for (const plan of [found, taken]) {
+      expect(plan).toMatch(/webhook_deliveries_due .*\n +Index Cond: .*due_at <= statement_timestamp/);
+      expect(plan).not.toContain('Seq Scan on webhook_deliveries');
+    }
+    expect(taken).toContain('Index Cond: (pk = ANY');
   });
 });
 

@@ -3,6 +3,7 @@ import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
 import { markReadOf } from '../../../src/features/notifications/inbox/queries.ts';
 import { noteNotifications, tellDueNotifications } from '../../../src/features/webhooks/notifications/queries.ts';
 import { sql } from '../../../src/kernel/persistence/sql.ts';
+import { planOf } from '../../support/plan.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { aHook, aRoom, told } from './hooks.ts';
 
@@ -119,4 +120,14 @@ test('[WN4] nothing waits while no webhook wants it, and two workers tell each o
   await Promise.all([tell(), tell(), tell(), tell()]);
   expect(new Set((await told(db, hook)).map(({ data }) => data.inboxNotificationId)).size).toBe(30);
   expect(await told(db, hook)).toHaveLength(30);
+});
+
+test('[WD15] what is due is found by an index, however much waits', async () => {
+  await db.query(sql`
+    insert into webhook_notifications (notification_id, user_id, kind, about, due_at)
+    select 'waits_' || n, 'bob', 'thread', '{}', now() + interval '1 hour' from generate_series(1, 20000) n`);
+  await db.query(sql`analyze webhook_notifications`);
+  const deps = { projectId: 'p', nowIso: () => NOW, findChannels: async () => [] };
+  const plan = await planOf(db, (explaining) => tellDueNotifications(explaining, 10, deps));
+  expect(plan).toMatch(/webhook_notifications_due .*\n +Index Cond: .*due_at <= statement_timestamp/);
 });

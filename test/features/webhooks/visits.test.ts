@@ -3,14 +3,17 @@ import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { asRoomId } from '../../../src/base/ids.ts';
 import { silentLog } from '../../../src/base/observe.ts';
+import { WAITING_MAX } from '../../../src/features/webhooks/delivery/queries.ts';
 import type { WebhookRow } from '../../../src/features/webhooks/endpoints/queries.ts';
 import { updateWebhook } from '../../../src/features/webhooks/endpoints/queries.ts';
 import { VisitNotes } from '../../../src/features/webhooks/visits/visit-notes.ts';
+import { RoomEvents } from '../../../src/features/webhooks/watching/room-events.ts';
 import { sql } from '../../../src/kernel/persistence/sql.ts';
 import type { Visit, WatchedRoom } from '../../../src/room/room-watch.ts';
 import { until } from '../../support/e2e/until.ts';
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
 import { usePostgres } from '../../support/postgres.ts';
+import { meddled } from '../../support/streams.ts';
 import { aHook, aRoom, told } from './hooks.ts';
 
 const postgres = usePostgres();
@@ -20,6 +23,8 @@ let place: { pk: number; id: string };
 const open: VisitNotes[] = [];
 beforeAll(async () => {
   db = await postgres.open();
+  await db.query(sql`
+    insert into worker_lease (incarnation, address, lease_until) values (${incarnation}, 'a:1', now() + interval '1 hour')`);
 });
 beforeEach(async () => {
   await db.query(sql`truncate webhooks, webhook_deliveries cascade`);
@@ -82,6 +87,14 @@ const untilTold = (...expected: string[]) =>
   });
 const settled = () => new Promise((resolve) => setTimeout(resolve, 150));
 
+const incarnation = '11111111-1111-4111-8111-111111111111';
+const owned = (owner: string | null) => db.query(sql`update actor_owner set owner = ${owner}::uuid where stream = ${place.pk}`);
+/** Were in the room, which nobody has owned for a minute. */
+const haveLeft = (count: number) =>
+  db.query(sql`
+    insert into webhook_visits (room_pk, session_id, connection_id, orphaned_at)
+    select ${place.pk}::bigint, 's' || n, n, now() - interval '1 minute' from generate_series(1, ${count}::int) n`);
+
 describe('visits', () => {
   test('[WV1] are told of in order, with the number of people after each', async () => {
     const room = new Room(aWorker());
@@ -138,11 +151,6 @@ describe('visits', () => {
     const room = new Room(worker);
     room.enter('ann', 1);
     await untilTold('+ann 1 (1)');
-    const owned = (owner: string | null) =>
-      db.query(sql`update actor_owner set owner = ${owner}::uuid where stream = ${place.pk}`);
-    const incarnation = '11111111-1111-4111-8111-111111111111';
-    await db.query(sql`
-      insert into worker_lease (incarnation, address, lease_until) values (${incarnation}, 'a:1', now() + interval '1 hour') on conflict do nothing`);
     await owned(incarnation);
     await worker.sweep();
     const orphaned = async () => (await db.query(sql`select 1 from webhook_visits where orphaned_at is not null`)).length;
@@ -159,6 +167,44 @@ describe('visits', () => {
     await db.query(sql`update webhook_visits set orphaned_at = now() - interval '31 seconds'`);
     await worker.sweep();
     await untilTold('+ann 1 (1)', '-ann 1 (0)');
+  });
+
+  test('[WV8] however many they are, they have left at once, and those that stay are looked through once', async () => {
+    await haveLeft(1_700);
+    let marks = 0;
+    const watched = meddled(db, (query, run) => {
+      if (query.text.includes('set orphaned_at = case')) marks += 1;
+      return run();
+    });
+    const clock = manualClock(Date.now());
+    const others = { nudge: () => undefined, tellOthers: async () => false };
+    const events = new RoomEvents({ db: watched, clock, log: silentLog, projectId: 'p', workerName: 'w', ...others });
+    await events.start();
+    clock.advance(30_000);
+    await until('all are told', async () => (await lines()).length === 1_700);
+    await events.close();
+    expect(marks).toBe(1);
+  });
+
+  test('[WV8] a room that somebody wakes meanwhile is not left', async () => {
+    await haveLeft(700);
+    const worker = aWorker();
+    expect(await worker.sweep()).toBe(true);
+    await owned(incarnation);
+    expect([await worker.sweep(), (await lines()).length]).toEqual([false, 500]);
+  });
+
+  test('[WV8] while much waits for a webhook that wants to hear of them they have left some at a time', async () => {
+    await haveLeft(1_100);
+    const many = WAITING_MAX / 2;
+    await db.query(sql`
+      insert into webhook_deliveries (webhook_pk, id, body, due_at)
+      select ${hook.pk}::bigint, 'msg_' || n, '{}', now() from generate_series(1, ${many}::int) n`);
+    const worker = aWorker();
+    expect([await worker.sweep(), (await told(db, hook)).length]).toEqual([false, many + 500]);
+    await db.query(sql`update webhook_deliveries set due_at = null`);
+    expect([await worker.sweep(), await worker.sweep()]).toEqual([true, false]);
+    expect(await told(db, hook)).toHaveLength(many + 1_100);
   });
 
   test('[WV5] who was there before anybody wanted to know is counted, and told of when leaving', async () => {

@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { silentLog } from '../../../src/base/observe.ts';
 import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlAnswers, type StoredAnswer } from '../../../src/kernel/persistence/sql-answers.ts';
+import { planOf } from '../../support/plan.ts';
 import { usePostgres } from '../../support/postgres.ts';
 
 const postgres = usePostgres();
@@ -187,3 +188,14 @@ const activity = async (condition: string): Promise<number> => {
 };
 const waiters = () => activity(`wait_event_type = 'Lock'`);
 const idleInTransaction = () => activity(`state like 'idle in transaction%'`);
+
+test('[ID26] those that are too old are found by an index, however many others there are', async () => {
+  await db.query(sql`
+    insert into idempotent_requests (key, digest, status) select 'other ' || n, 'd', 200 from generate_series(1, 20000) n`);
+  await db.query(sql`analyze idempotent_requests`);
+  const plan = await planOf(
+    db,
+    (explaining) => new SqlAnswers({ db: explaining, log: silentLog }).inTransaction(aKey(), never).catch(() => undefined), // who explains gets no rows
+  );
+  expect(plan).toMatch(/idempotent_requests_by_age .*\n +Index Cond: .*created_at < \(?statement_timestamp/);
+});

@@ -13,8 +13,9 @@ export interface NotedChange {
   readonly at: string;
 }
 
-const WINDOW = sql`(select case when c.event = 'storageUpdated' then storage_throttle_s else ydoc_throttle_s end
-                      from webhooks where pk = c.webhook_pk) * interval '1 second'`;
+/** When the window ends that began when the webhook was told last; now, if it is over. */
+const WINDOW_ENDS = sql`greatest(clock_timestamp(), c.told_at + interval '1 second' * (
+  select case when c.event = 'storageUpdated' then storage_throttle_s else ydoc_throttle_s end from webhooks where pk = c.webhook_pk))`;
 
 /** For each webhook that wants it there is something to tell: now, or when its window ends. */
 export async function noteChanges(tx: Sql, changes: readonly NotedChange[], notedBy: string): Promise<void> {
@@ -27,7 +28,20 @@ export async function noteChanges(tx: Sql, changes: readonly NotedChange[], note
      order by w.pk, r.pk, m.event   -- two that write lock in one order
     on conflict (webhook_pk, room_pk, event) do update
       set changed_at = greatest(c.changed_at, excluded.changed_at), noted_by = excluded.noted_by,
-          due_at = coalesce(c.due_at, greatest(clock_timestamp(), c.told_at + ${WINDOW}))`);
+          due_at = least(c.due_at, ${WINDOW_ENDS})`);
+}
+
+/** What waits beyond is told when its room changes again, or its old window ends: the rows are locked, and whoever changed the webhook waits. */
+const SOONER_MAX = 10_000;
+
+/** Of a webhook whose windows may be shorter than they were: what waits is told when they end now. */
+export async function tellSooner(tx: Sql, webhookPk: number): Promise<void> {
+  await tx.query(sql`
+    update webhook_changes c set due_at = least(c.due_at, ${WINDOW_ENDS})
+     where c.webhook_pk = ${webhookPk} and c.due_at is not null and (c.room_pk, c.event) in (
+       select c.room_pk, c.event from webhook_changes c
+        where c.webhook_pk = ${webhookPk} and c.due_at is not null and c.due_at > ${WINDOW_ENDS}
+        order by c.room_pk, c.event limit ${SOONER_MAX} for no key update)   -- locked in the order of those that note`);
 }
 
 export interface Cover {
@@ -60,7 +74,7 @@ export async function takeDueChanges(tx: Sql, { worker, limit }: { worker: strin
   return tx.query(sql<DueChange>`
     with due as (
       select webhook_pk, room_pk, event from webhook_changes
-       where due_at <= clock_timestamp() and (noted_by = ${worker} or due_at <= clock_timestamp() - ${OTHERS_FIRST})
+       where due_at <= statement_timestamp() and (noted_by = ${worker} or due_at <= statement_timestamp() - ${OTHERS_FIRST})
        order by due_at limit ${limit} for update skip locked
     ), told as (
       update webhook_changes c set due_at = null, told_at = clock_timestamp() from due

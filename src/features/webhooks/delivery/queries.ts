@@ -36,6 +36,14 @@ export async function enqueue(tx: Sql, messages: readonly NewDelivery[]): Promis
   return tx.change(named('deliveries enqueued', query));
 }
 
+/** Whether thousands may be written for all webhooks that want them, and none be given up. */
+export async function mayWriteMany(db: Sql, type: WebhookEvent): Promise<boolean> {
+  const full = await db.query(sql`
+    select 1 from webhooks w where not w.disabled and ${type} = any(w.subscribed_events) and exists (
+      select from webhook_deliveries d where d.webhook_pk = w.pk and d.due_at is not null offset ${WAITING_MAX / 2})`);
+  return full.length === 0;
+}
+
 export interface Wanted {
   readonly events: ReadonlySet<WebhookEvent>;
   /** Another one when webhooks have changed. */
@@ -57,8 +65,8 @@ export async function findWanted(db: Sql): Promise<Wanted> {
 export async function findDue(db: Sql): Promise<number[]> {
   const query = sql<{ pk: number }>`
     select pk from webhooks w
-     where not disabled and next_at < clock_timestamp() + interval '1 second'
-       and exists (select from webhook_deliveries d where d.webhook_pk = w.pk and d.due_at <= clock_timestamp())`;
+     where not disabled and next_at < statement_timestamp() + interval '1 second'
+       and exists (select from webhook_deliveries d where d.webhook_pk = w.pk and d.due_at <= statement_timestamp())`;
   const rows = await db.query(named('webhooks due', query));
   return rows.map(({ pk }) => pk);
 }
@@ -91,7 +99,7 @@ export function claimQuery(webhookPk: number, limit: number, only: number | null
     ), due as materialized (
       select d.pk from webhook_deliveries d
        where d.webhook_pk = ${webhookPk} and exists (select from hook)
-         and case when ${only}::bigint is null then d.due_at <= clock_timestamp() else d.pk = ${only}::bigint end
+         and case when ${only}::bigint is null then d.due_at <= statement_timestamp() else d.pk = ${only}::bigint end
        order by d.due_at, d.pk
        limit (select least(${limit}::integer, coalesce(rate_limit, ${limit}::integer)) from hook)
          for update skip locked
@@ -102,7 +110,7 @@ export function claimQuery(webhookPk: number, limit: number, only: number | null
         from hook where w.pk = hook.pk and hook.rate_limit is not null and exists (select from due)
     ), claimed as (
       update webhook_deliveries d set claim = d.claim + 1, due_at = case when ${only}::bigint is null then clock_timestamp() + ${CLAIM_MS} * interval '1 millisecond' end
-        from placed where d.pk = placed.pk
+        from placed where d.pk = placed.pk and d.pk = any(array(select pk from due))  -- few, whatever a plan expects
       returning d.*, placed.place
     )
     select c.pk, c.claim, c.id, c.body, c.attempts, c.webhook_pk as "webhookPk", hook.url, hook.additional_headers as headers,

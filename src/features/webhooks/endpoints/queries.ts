@@ -3,6 +3,7 @@ import { AppError } from '../../../base/errors.ts';
 import { soughtId } from '../../../base/text.ts';
 import { joinSql, type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import type { Position } from '../../../protocol/paging.ts';
+import { tellSooner } from '../changes/queries.ts';
 import type { WebhookDocument, WebhookEvent } from './shapes.ts';
 
 /** A row of `webhooks`; times are ISO strings. */
@@ -81,7 +82,7 @@ export type WebhookChanges = Partial<
   >
 >;
 
-/** Null when there is none. To disable it ends what waits; to enable it again forgets how it failed, and ends what was being written meanwhile. */
+/** Null when there is none. A shorter window counts for what waits, too. To disable it ends what waits; to enable it again forgets how it failed, and ends what was being written meanwhile. */
 export async function updateWebhook(db: Sql, id: string, changes: WebhookChanges): Promise<WebhookRow | null> {
   return db.transaction(async (tx) => {
     const [found] = await tx.query(sql<WebhookRow & { wasDisabled: boolean }>`
@@ -91,6 +92,7 @@ export async function updateWebhook(db: Sql, id: string, changes: WebhookChanges
     if (found === undefined) return null;
     const { wasDisabled, ...row } = found;
     if (changes.disabled === true || (changes.disabled === false && wasDisabled)) await tx.query(giveUpWaitingQuery(row.pk));
+    if (changes.storageThrottleS !== undefined || changes.ydocThrottleS !== undefined) await tellSooner(tx, row.pk);
     return row;
   });
 }

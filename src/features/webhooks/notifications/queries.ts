@@ -53,7 +53,7 @@ export async function tellDueNotifications(
     const due = await tx.query(sql<DueNotification>`
       with due as (
         delete from webhook_notifications where ctid = any(array(
-          select ctid from webhook_notifications where due_at <= clock_timestamp() order by due_at limit ${limit} for update skip locked))
+          select ctid from webhook_notifications where due_at <= statement_timestamp() order by due_at limit ${limit} for update skip locked))
         returning *
       )
       select d.notification_id as "notificationId", d.user_id as "userId", d.kind, r.id as "roomId", d.about, i.notified_at as "triggeredAt"

@@ -92,14 +92,21 @@ const UNOWNED = sql`not exists (
   select from actor_owner o join worker_lease w on w.incarnation = o.owner
    where o.stream = v.room_pk and w.fenced_at is null and w.lease_until > clock_timestamp())`;
 
-/** Some visits of rooms that nobody has owned for half a minute: those people are not there any more, or somebody would have woken the room. */
-export async function takeOrphans(tx: Sql, limit: number): Promise<KnownVisit[]> {
-  await tx.query(sql`
+/** Notes since when nobody owns the rooms of which visits. Reads all of them. */
+export async function markOrphans(db: Sql): Promise<void> {
+  await db.query(sql`
     update webhook_visits v set orphaned_at = case when ${UNOWNED} then coalesce(orphaned_at, clock_timestamp()) end
      where (orphaned_at is null) = (${UNOWNED})`);
+}
+
+/**
+ * Some visits of rooms that nobody has owned for half a minute: those people are not there any more, or somebody would have woken the room. It may
+ * have been woken since they were marked.
+ */
+export function takeOrphans(tx: Sql, limit: number): Promise<KnownVisit[]> {
   return tx.query(sql<KnownVisit>`
-    select room_pk as "roomPk", session_id as key from webhook_visits
-     where orphaned_at < clock_timestamp() - interval '30 seconds' limit ${limit} for update skip locked`);
+    select v.room_pk as "roomPk", v.session_id as key from webhook_visits v
+     where v.orphaned_at < statement_timestamp() - interval '30 seconds' and ${UNOWNED} limit ${limit} for update skip locked`);
 }
 
 /** Nobody wants to know any more. */

@@ -7,9 +7,9 @@ import type { Log } from '../../../base/observe.ts';
 import { Batched } from '../../../kernel/persistence/batched.ts';
 import type { Sql } from '../../../kernel/persistence/sql.ts';
 import type { Visit, WatchedRoom } from '../../../room/room-watch.ts';
-import { enqueue, type NewDelivery } from '../delivery/queries.ts';
+import { enqueue, mayWriteMany, type NewDelivery } from '../delivery/queries.ts';
 import { bodyOf } from '../delivery/rules.ts';
-import { applyVisits, findOthers, forgetVisits, type ToldVisit, takeOrphans, type VisitNote } from './queries.ts';
+import { applyVisits, findOthers, forgetVisits, markOrphans, type ToldVisit, takeOrphans, type VisitNote } from './queries.ts';
 
 export interface VisitNotesDeps {
   readonly db: Sql;
@@ -40,6 +40,8 @@ export class VisitNotes {
   /** At so many rooms right now. */
   #looking = 0;
   #isWanted = false;
+  /** More visits are to be ended, and marked already. */
+  #hasMore = false;
   #isClosed = false;
 
   constructor(deps: VisitNotesDeps) {
@@ -84,11 +86,20 @@ export class VisitNotes {
     this.#add(stream, visit, 'left');
   }
 
-  /** Ends visits in rooms that nobody owns, and forgets all when nobody wants to know. */
-  async sweep(): Promise<void> {
-    const { db } = this.#deps;
-    if (!this.#isWanted) return forgetVisits(db);
-    await db.transaction(async (tx) => {
+  /**
+   * Ends some visits in rooms that nobody owns, and forgets all when nobody wants to know. Resolves with whether more are to be ended at once: where
+   * a webhook is behind they come later, for of what comes at once too much would be given up.
+   */
+  async sweep(): Promise<boolean> {
+    const { db, nudge } = this.#deps;
+    const goesOn = this.#hasMore;
+    this.#hasMore = false;
+    if (!this.#isWanted) {
+      await forgetVisits(db);
+      return false;
+    }
+    if (!goesOn) await markOrphans(db);
+    const count = await db.transaction(async (tx) => {
       const orphans = await takeOrphans(tx, ORPHANS_AT_ONCE);
       await this.#tell(
         tx,
@@ -97,8 +108,11 @@ export class VisitNotes {
           orphans.map((orphan) => this.#gone(orphan)),
         ),
       );
+      return orphans.length;
     });
-    this.#deps.nudge();
+    nudge();
+    this.#hasMore = count === ORPHANS_AT_ONCE && (await mayWriteMany(db, 'userLeft'));
+    return this.#hasMore;
   }
 
   async close(): Promise<void> {

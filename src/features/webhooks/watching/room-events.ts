@@ -7,6 +7,7 @@ import type { Looking, RoomWatcher, Visit, WatchedDocument, WatchedRoom } from '
 import { ChangeNotes, type ChangeNotesDeps } from '../changes/change-notes.ts';
 import { deleteOldChanges } from '../changes/queries.ts';
 import { deleteOld, deleteOrphans, findWanted } from '../delivery/queries.ts';
+import type { WebhookEvent } from '../endpoints/shapes.ts';
 import { VisitNotes } from '../visits/visit-notes.ts';
 
 export interface RoomEventsDeps extends ChangeNotesDeps {
@@ -27,6 +28,7 @@ export class RoomEvents implements RoomWatcher, Looking {
   readonly #deps: RoomEventsDeps;
   readonly #changes: ChangeNotes;
   readonly #visits: VisitNotes;
+  #wanted: ReadonlySet<WebhookEvent> = new Set();
   #edition = '';
   /** Looks are numbered: of two under way the one that was answered first may be the later one. */
   #looks = 0;
@@ -56,7 +58,7 @@ export class RoomEvents implements RoomWatcher, Looking {
         return Math.max(...deleted) >= OLD_AT_ONCE;
       },
     };
-    const visits = { phrase: 'visits not swept', everyMs: SWEEP_EVERY_MS, some: () => this.#visits.sweep().then(() => false) };
+    const visits = { phrase: 'visits not swept', everyMs: SWEEP_EVERY_MS, some: () => this.#visits.sweep() };
     this.#sweeps = [look, old, visits].map((work) => new Sweep(this.#deps, work));
     await this.#sweeps[0]?.run();
   }
@@ -74,6 +76,7 @@ export class RoomEvents implements RoomWatcher, Looking {
     const { events, edition } = await findWanted(this.#deps.db);
     if (look < this.#latestLook) return;
     this.#latestLook = look;
+    this.#wanted = events;
     this.wantsChanges = events.has('storageUpdated') || events.has('ydocUpdated');
     this.#visits.wanted(events.has('userEntered') || events.has('userLeft') ? 'on' : 'off');
     if (edition !== this.#edition) this.#changes.reconsider();
@@ -89,7 +92,8 @@ export class RoomEvents implements RoomWatcher, Looking {
   }
 
   changed({ stream }: WatchedRoom, document: WatchedDocument): void {
-    this.#changes.changed(stream, document === 'storage' ? 'storageUpdated' : 'ydocUpdated');
+    const event = document === 'storage' ? 'storageUpdated' : 'ydocUpdated';
+    if (this.#wanted.has(event)) this.#changes.changed(stream, event); // else no row would ever say that it is noted
   }
 
   entered(room: WatchedRoom, visit: Visit): void {
