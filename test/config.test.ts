@@ -59,6 +59,26 @@ test.each([
   expect(refusalOf({ [name]: value })).toContain(`The setting ${name} ${words};`);
 });
 
+test.each(
+  ['PUBLIC_URL', 'S3_ENDPOINT', 'S3_PUBLIC_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'].flatMap((name) =>
+    ['rooms.example.com', 'localhost:8080', 'http:///rooms', 'http://rooms .example.com', 'http://:::'].map((value) => [
+      name,
+      value,
+    ]),
+  ),
+)('[CG6] %s=%s is refused, for it is no address', (name, value) => {
+  const refusal = `The setting ${name} must be an address that begins with http:// or https://; it is "${value}".`;
+  expect(refusalOf({ [name!]: value! })).toBe(refusal);
+});
+
+test.each([
+  ['https://rooms.example.com', 'https://rooms.example.com'],
+  ['https://rooms.example.com/', 'https://rooms.example.com'],
+  ['http://localhost:8080/atrium//', 'http://localhost:8080/atrium'],
+])('[CG8] PUBLIC_URL may end with slashes, which what is made of it does not have: %s', (given, read) => {
+  expect(readSettings({ PUBLIC_URL: given }).PUBLIC_URL).toBe(read);
+});
+
 test('[CG6] every setting with a pattern has words for it', () => {
   const patterned = Object.entries(SETTINGS).flatMap(([name, schema]) => ('pattern' in schema ? [name] : []));
   expect(patterned.length).toBeGreaterThan(8);
