@@ -2,6 +2,7 @@
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../adapters/embedded-postgres.ts';
 import { readMigrations } from '../adapters/migration-files.ts';
 import { openPostgres, type PostgresSql } from '../adapters/postgres-sql.ts';
+import { mustReadPostgresUrl } from '../adapters/postgres-url.ts';
 import { Away } from '../base/away.ts';
 import { systemClock, systemRandom } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
@@ -32,10 +33,12 @@ const AUTHORITY_POOL_MAX = 3;
 /** The second is made when the first hangs: a new lease must not wait for that. */
 const LEASE_POOL_MAX = 2;
 
+/** @throws StartRefused with one sentence for the person who starts it. */
 export async function openDatabase(
   { DATABASE_URL, DATABASE_POOL_MAX, DATA_DIR }: Settings,
   { log, onFatal }: { log: Log; onFatal: (reason: string) => void },
 ): Promise<Database> {
+  if (DATABASE_URL !== undefined) mustReadPostgresUrl(DATABASE_URL);
   let embedded: EmbeddedPostgres | null = null;
   if (DATABASE_URL === undefined) {
     embedded = await startEmbeddedPostgres({ dataDir: DATA_DIR, clock: systemClock, random: systemRandom, log, onExit: onFatal });
@@ -103,6 +106,8 @@ function sentenceFor({ sqlState, message }: SqlError): string | null {
       return `The database does not let the user of DATABASE_URL in (${message}): correct the user or the password there.`;
     case '3D000':
       return `The database that DATABASE_URL names does not exist (${message}): create it, or correct the name.`;
+    case '22P05':
+      return `The database that DATABASE_URL names does not keep text as UTF8 (${message}): create it with encoding 'UTF8'.`;
     case '42501':
       return `The user of DATABASE_URL lacks a right (${message}): make it the owner of that database, or let it create and change tables there.`;
     default:

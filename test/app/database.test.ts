@@ -87,6 +87,21 @@ test('[AP6] a wrong password refuses the start with a sentence; a mistake of our
   await expect(whenDatabaseAnswers(refused('42P01'), silentLog)).rejects.toMatchObject({ name: 'SqlError' });
 });
 
+test('[AP6] a database whose text is not UTF8 refuses the start with a sentence', async () => {
+  const owner = await postgres.open({ url: await postgres.database() });
+  const name = 'latin';
+  await owner.query({ text: `create database ${name} encoding 'LATIN1' locale 'C' template template0`, values: [] });
+  const settings = readSettings({ ...KEYS, DATABASE_URL: (await postgres.database()).replace(/\/test_\d+/, `/${name}`) });
+  const opening = openDatabase(settings, { log: silentLog, onFatal: (reason) => expect.fail(reason) });
+  await expect(opening).rejects.toMatchObject({ name: 'StartRefused', message: expect.stringMatching(/DATABASE_URL .* UTF8/) });
+});
+
+test('[AP7] a DATABASE_URL that nothing can read refuses the start', async () => {
+  const settings = readSettings({ ...KEYS, DATABASE_URL: 'postgres://ada:pass/word@localhost/rooms' });
+  const opening = openDatabase(settings, { log: silentLog, onFatal: (reason) => expect.fail(reason) });
+  await expect(opening).rejects.toMatchObject({ name: 'StartRefused', message: expect.stringContaining('DATABASE_URL') });
+});
+
 test('[AP3] that the start waits is logged once for each reason', async () => {
   const logged: unknown[] = [];
   const log = Object.assign(Object.create(silentLog), { warn: ({ reason }: { reason: string }) => logged.push(reason) });

@@ -211,3 +211,10 @@ test('[SV15] a port that somebody else has refuses to start, before any worker i
   expect(second.stderr).toContain(`port ${port} is taken`);
   expect(second.pids()).toEqual([]);
 });
+
+test('[SV15] a DATABASE_URL that nothing can read refuses to start, once, before any worker is', async () => {
+  const refused = start({ DATABASE_URL: 'postgres://ada:pass/word@localhost/rooms' });
+  expect(await refused.exited).toEqual({ code: 1, signal: null });
+  expect(refused.stderr).toMatch(/^DATABASE_URL is no URL .*\.\n$/);
+  expect(refused.pids()).toEqual([]);
+});
