@@ -20,6 +20,7 @@ import { openTracing } from './app/tracing.ts';
 import { openVitals } from './app/vitals.ts';
 import { openWeb } from './app/web.ts';
 import { openWebhooks } from './app/webhooks.ts';
+import { localUrl } from './base/address.ts';
 import { systemClock, systemRandom } from './base/clock.ts';
 import { type Incarnation, newId } from './base/ids.ts';
 import type { Log } from './base/observe.ts';
@@ -161,7 +162,7 @@ async function startServing(
   };
   try {
     const { port } = await server.listen({ host: settings.HOST, port: settings.PORT, sharing });
-    url = settings.PUBLIC_URL ?? `http://${settings.HOST === '0.0.0.0' ? 'localhost' : settings.HOST}:${port}`;
+    url = settings.PUBLIC_URL ?? localUrl(settings.HOST, port);
     readiness.whyNot = () => (rooms.worker.canServe ? null : 'it holds no lease at the moment');
     readiness.whatWaits = () => waitOf(rooms.worker.oldestAppendMs);
     return { url, port, ...keys, stop, giveUp: () => rooms.worker.giveUp() };
