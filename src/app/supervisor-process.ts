@@ -46,9 +46,9 @@ export async function supervise(settings: Settings, { log, entry }: { log: Log; 
   return supervisor.run();
 }
 
-/** All share the public port; of the others each has its own, counted from the first, unless the system is to choose. */
+/** All share the public port; of the others each has its own, counted from the first, unless the system is to choose: a worker counts no further. */
 function settingsOf(index: number, { PORT, BUS_PORT, ADMIN_PORT }: Settings): Record<string, string> {
-  const own: Record<string, string> = { PORT: String(PORT), BUS_PORT: String(BUS_PORT && BUS_PORT + index) };
+  const own: Record<string, string> = { WORKERS: '1', PORT: String(PORT), BUS_PORT: String(BUS_PORT && BUS_PORT + index) };
   if (ADMIN_PORT !== undefined) own.ADMIN_PORT = String(ADMIN_PORT && ADMIN_PORT + index);
   return own;
 }
