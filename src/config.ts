@@ -6,6 +6,7 @@
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { isEverywhere } from './base/address.ts';
 import { LOG_LEVELS } from './base/observe.ts';
 
 const KIB = 1024;
@@ -58,9 +59,7 @@ export const SETTINGS = {
   S3_REGION: text('Region of the bucket.', { default: 'us-east-1' }),
   S3_FORCE_PATH_STYLE: flag(
     'Whether the bucket stands in the path instead of the host name; most servers other than AWS need it.',
-    {
-      default: false,
-    },
+    { default: false },
   ),
   S3_CREATE_BUCKET: flag('Whether to make the bucket at start when it is missing.', { default: false }),
   WORKERS: count(
@@ -112,11 +111,7 @@ export const SETTINGS = {
   ),
   TOKEN_LIFETIME_SECONDS: count(
     'Validity of access and ID tokens. Shorter: lost rights act sooner, clients ask your back end more often.',
-    {
-      default: 3_600,
-      minimum: 60,
-      maximum: 86_400,
-    },
+    { default: 3_600, minimum: 60, maximum: 86_400 },
   ),
   CONNECTIONS_MAX: count(
     'Sockets on one worker; more are asked to come back later. No more than the limit of open files allows.',
@@ -379,6 +374,10 @@ function contradictionIn(settings: Settings): string | null {
     if (first > 0 && first + WORKERS - 1 > PORT_MAX)
       return `${name} is ${first}, and ${WORKERS} workers take as many ports from there on: set it to ${PORT_MAX + 1 - WORKERS} or less.`;
   }
+  const { HOST, PORT, ADMIN_HOST, ADMIN_PORT = 0 } = settings;
+  const isShared = HOST === ADMIN_HOST || isEverywhere(HOST) || isEverywhere(ADMIN_HOST);
+  if (isShared && ADMIN_PORT > 0 && ADMIN_PORT <= PORT && PORT < ADMIN_PORT + WORKERS)
+    return `PORT is ${PORT}, and ADMIN_PORT takes that one too: set one of them to another.`;
   return null;
 }
 

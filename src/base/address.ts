@@ -6,9 +6,11 @@ export function hostAndPort(host: string, port: number): string {
 }
 
 /** What a server listens on that is to be reached under all addresses of its machine; itself it is none that everybody can open. */
-const EVERYWHERE = ['0.0.0.0', '::'];
+export function isEverywhere(host: string): boolean {
+  return host === '0.0.0.0' || host === '::';
+}
 
 /** Where somebody on this machine finds a server that listens there. */
 export function localUrl(host: string, port: number): string {
-  return `http://${hostAndPort(EVERYWHERE.includes(host) ? 'localhost' : host, port)}`;
+  return `http://${hostAndPort(isEverywhere(host) ? 'localhost' : host, port)}`;
 }
