@@ -20,6 +20,7 @@ import { openTracing } from './app/tracing.ts';
 import { openVitals } from './app/vitals.ts';
 import { openWeb } from './app/web.ts';
 import { openWebhooks } from './app/webhooks.ts';
+import { localUrl } from './base/address.ts';
 import { systemClock, systemRandom } from './base/clock.ts';
 import { type Incarnation, newId } from './base/ids.ts';
 import type { Log } from './base/observe.ts';
@@ -44,6 +45,8 @@ export interface StartOptions {
   readonly onFatal: (reason: string) => void;
   /** A lease was taken under this name: once this process has ended, whoever saw that may declare the name dead. */
   readonly onRegistered?: (incarnation: Incarnation) => void;
+  /** Resolves when somebody asks that this process end: a start that waits for the database then ends with StartEnded. */
+  readonly ending?: Promise<void>;
   /** Somebody asked on the admin port that this process end in order. */
   readonly onDrainAsked?: () => void;
   /** `shared`: other workers of this machine listen on PORT too, and whoever started them has asked for it once. Default: `alone`. */
@@ -54,7 +57,7 @@ export interface StartOptions {
 const NOTICE_MS = 2_000;
 const WORKER_NAME_LENGTH = 8;
 
-/** @throws StartRefused with one sentence for the person who starts it. */
+/** @throws StartRefused with one sentence for the person who starts it, or StartEnded. */
 export async function startApp(settings: Settings, options: StartOptions): Promise<App> {
   const { log, onDrainAsked } = options;
   const readiness: Readiness = { whyNot: () => 'it is starting', whatWaits: () => null };
@@ -76,15 +79,20 @@ interface Readiness {
   whatWaits: () => string | null;
 }
 
+interface Serving extends StartOptions {
+  readonly admin: Admin;
+  readonly readiness: Readiness;
+}
+
 async function startServing(
   settings: Settings,
-  { log, onFatal, onRegistered, sharing = 'alone', admin, readiness }: StartOptions & { admin: Admin; readiness: Readiness },
+  { log, onFatal, onRegistered, ending, sharing = 'alone', admin, readiness }: Serving,
 ): Promise<App> {
   const refusal = sharing === 'alone' ? await probePort(settings.HOST, settings.PORT) : null; // before a database is made for nothing
   if (refusal !== null) throw refusal;
   const keys = await keysFor(settings);
   const [makeServer, web] = await Promise.all([chooseServer({ log }), openWeb(settings)]);
-  const database = await openDatabase(settings, { log, onFatal });
+  const database = await openDatabase(settings, { log, onFatal, ending });
   let url = settings.PUBLIC_URL ?? '';
   const workerName = newId(systemRandom, '', WORKER_NAME_LENGTH);
   const { tracer, close: closeTracing } = await openTracing(settings, { log, workerName });
@@ -112,6 +120,7 @@ async function startServing(
     sheds: shedding.sheds,
     intake,
     connectionsMax,
+    ending,
     ...(onRegistered !== undefined && { onRegistered }),
   }).catch(async (error: unknown) => {
     shedding.close();
@@ -161,7 +170,7 @@ async function startServing(
   };
   try {
     const { port } = await server.listen({ host: settings.HOST, port: settings.PORT, sharing });
-    url = settings.PUBLIC_URL ?? `http://${settings.HOST === '0.0.0.0' ? 'localhost' : settings.HOST}:${port}`;
+    url = settings.PUBLIC_URL ?? localUrl(settings.HOST, port);
     readiness.whyNot = () => (rooms.worker.canServe ? null : 'it holds no lease at the moment');
     readiness.whatWaits = () => waitOf(rooms.worker.oldestAppendMs);
     return { url, port, ...keys, stop, giveUp: () => rooms.worker.giveUp() };

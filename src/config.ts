@@ -6,6 +6,7 @@
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { isEverywhere } from './base/address.ts';
 import { LOG_LEVELS } from './base/observe.ts';
 
 const KIB = 1024;
@@ -18,14 +19,17 @@ const count = (description: string, options: { default: number; minimum: number;
 /** Names of custom kinds of notifications. */
 const OWN_KINDS = { pattern: '^\\$[a-zA-Z_]{1,128}(,\\$[a-zA-Z_]{1,128})*$' };
 
+/** One behind which a path can be put. */
+const address = (description: string) => Type.Optional(text(description, { pattern: '^https?://[^/\\s]\\S*$' }));
+
 const flag = (description: string, options: { default?: boolean }) => Type.Boolean({ description, ...options });
 
 /** The table. `default` absent: the setting is optional and has none. */
 export const SETTINGS = {
   PORT: count('Port for clients: REST, WebSockets, health. 0 takes a free one.', { default: 8080, minimum: 0, maximum: 65_535 }),
   HOST: text('Address to listen on. 127.0.0.1 keeps other machines out.', { default: '0.0.0.0' }),
-  PUBLIC_URL: Type.Optional(
-    text('Address under which clients reach this server, as printed and used in signed URLs. Default: http://localhost:PORT.'),
+  PUBLIC_URL: address(
+    'Address under which clients reach this server, as printed and used in signed URLs. Default: http://localhost:PORT.',
   ),
   DATA_DIR: text('Folder of the embedded mode: private Postgres, blobs, development keys.', { default: '.atrium' }),
   DATABASE_URL: Type.Optional(
@@ -48,18 +52,14 @@ export const SETTINGS = {
     pattern: '^[\\w-]{1,64}$',
   }),
   S3_BUCKET: Type.Optional(text('Bucket for large snapshots and files, instead of DATA_DIR.')),
-  S3_ENDPOINT: Type.Optional(text('Address of an S3-compatible server, when it is not AWS.', { pattern: '^https?://[^/\\s]+' })),
-  S3_PUBLIC_ENDPOINT: Type.Optional(
-    text('Address under which clients reach the S3 server, in download URLs, when it is another than S3_ENDPOINT.', {
-      pattern: '^https?://[^/\\s]+',
-    }),
+  S3_ENDPOINT: address('Address of an S3-compatible server, when it is not AWS.'),
+  S3_PUBLIC_ENDPOINT: address(
+    'Address under which clients reach the S3 server, in download URLs, when it is another than S3_ENDPOINT.',
   ),
   S3_REGION: text('Region of the bucket.', { default: 'us-east-1' }),
   S3_FORCE_PATH_STYLE: flag(
     'Whether the bucket stands in the path instead of the host name; most servers other than AWS need it.',
-    {
-      default: false,
-    },
+    { default: false },
   ),
   S3_CREATE_BUCKET: flag('Whether to make the bucket at start when it is missing.', { default: false }),
   WORKERS: count(
@@ -111,11 +111,7 @@ export const SETTINGS = {
   ),
   TOKEN_LIFETIME_SECONDS: count(
     'Validity of access and ID tokens. Shorter: lost rights act sooner, clients ask your back end more often.',
-    {
-      default: 3_600,
-      minimum: 60,
-      maximum: 86_400,
-    },
+    { default: 3_600, minimum: 60, maximum: 86_400 },
   ),
   CONNECTIONS_MAX: count(
     'Sockets on one worker; more are asked to come back later. No more than the limit of open files allows.',
@@ -269,10 +265,8 @@ export const SETTINGS = {
       maximum: 604_800,
     },
   ),
-  OTEL_EXPORTER_OTLP_ENDPOINT: Type.Optional(
-    text('Address of a collector that takes spans of requests, room loads and snapshots over OTLP/HTTP. Absent: none are made.', {
-      pattern: '^https?://[^\\s]+$',
-    }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: address(
+    'Address of a collector that takes spans of requests, room loads and snapshots over OTLP/HTTP. Absent: none are made.',
   ),
   TRACED_PERCENT: count('Share of requests of which spans are made; one that comes with a traceparent brings its own decision.', {
     default: 10,
@@ -297,20 +291,19 @@ const SECRET: ReadonlySet<string> = new Set<keyof Settings>(['SECRET_KEY', 'DATA
 const NAME = 'be 1 to 64 letters, digits, - or _';
 const KINDS = 'be names such as $taskDone, with commas and no spaces between';
 const ADDRESS = 'be an address that begins with http:// or https://';
+const ADDRESSES = ['PUBLIC_URL', 'S3_ENDPOINT', 'S3_PUBLIC_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const;
 /** What the patterns of settings ask for, to be read after "must". */
 const WORDS: { readonly [Name in keyof Settings]?: string } = {
   DATABASE_URL: 'begin with postgres:// or postgresql://',
   REDIS_URL: 'begin with redis://, rediss://, redis+sentinel:// or redis+cluster://',
   REDIS_PREFIX: NAME,
-  S3_ENDPOINT: ADDRESS,
-  S3_PUBLIC_ENDPOINT: ADDRESS,
   SECRET_KEY: 'be sk_ and after it 16 to 128 letters, digits, - or _',
   PUBLIC_KEY: 'be pk_ and after it 8 to 128 letters, digits, - or _',
   PROJECT_ID: NAME,
   NOTIFICATION_CHANNELS: 'be none, or some of email, slack, teams and webPush with commas and no spaces between',
   NOTIFICATION_KINDS: KINDS,
   BATCHED_NOTIFICATION_KINDS: KINDS,
-  OTEL_EXPORTER_OTLP_ENDPOINT: ADDRESS,
+  ...Object.fromEntries(ADDRESSES.map((name) => [name, ADDRESS])),
 };
 
 /**
@@ -331,13 +324,19 @@ export function readSettings(
   if (unknown !== undefined) throw new Error(`The setting ${unknown} is not known; config/README.md lists all settings.`);
   if (!check.Check(values)) {
     const [problem] = check.Errors(values);
-    const name = (problem?.instancePath.slice(1) ?? '') as keyof Settings;
-    const shown = SECRET.has(name) ? 'a secret, and not shown' : JSON.stringify(values[name]);
-    throw new Error(`The setting ${name} ${wordsFor(name) ?? problem?.message ?? 'is not valid'}; it is ${shown}.`);
+    throw refusalOf((problem?.instancePath.slice(1) ?? '') as keyof Settings, values, problem?.message);
   }
+  const unreadable = ADDRESSES.find((name) => values[name] !== undefined && !URL.canParse(values[name]));
+  if (unreadable !== undefined) throw refusalOf(unreadable, values);
   const contradiction = contradictionIn(values);
   if (contradiction !== null) throw new Error(contradiction);
-  return values;
+  const { PUBLIC_URL } = values;
+  return PUBLIC_URL === undefined ? values : { ...values, PUBLIC_URL: PUBLIC_URL.replace(/\/+$/, '') }; // a path is put behind it
+}
+
+function refusalOf(name: keyof Settings, values: Readonly<Record<string, unknown>>, problem = 'is not valid'): Error {
+  const shown = SECRET.has(name) ? 'a secret, and not shown' : JSON.stringify(values[name]);
+  return new Error(`The setting ${name} ${wordsFor(name) ?? problem}; it is ${shown}.`);
 }
 
 /** Null where the library of shapes says it well itself, as of numbers. */
@@ -375,6 +374,10 @@ function contradictionIn(settings: Settings): string | null {
     if (first > 0 && first + WORKERS - 1 > PORT_MAX)
       return `${name} is ${first}, and ${WORKERS} workers take as many ports from there on: set it to ${PORT_MAX + 1 - WORKERS} or less.`;
   }
+  const { HOST, PORT, ADMIN_HOST, ADMIN_PORT = 0 } = settings;
+  const isShared = HOST === ADMIN_HOST || isEverywhere(HOST) || isEverywhere(ADMIN_HOST);
+  if (isShared && ADMIN_PORT > 0 && ADMIN_PORT <= PORT && PORT < ADMIN_PORT + WORKERS)
+    return `PORT is ${PORT}, and ADMIN_PORT takes that one too: set one of them to another.`;
   return null;
 }
 

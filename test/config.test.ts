@@ -12,6 +12,8 @@ test.each([
   ['Redis without a database', { ...CLUSTER, DATABASE_URL: '' }, ['DATABASE_URL']],
   ['a bus that leads past the last port', { ...CLUSTER, WORKERS: '3', BUS_PORT: '65534' }, ['BUS_PORT']],
   ['admin ports that lead past the last one', { ...CLUSTER, WORKERS: '3', ADMIN_PORT: '65534' }, ['ADMIN_PORT']],
+  ['one port for clients and for probes', { PORT: '9000', ADMIN_PORT: '9000' }, ['PORT']],
+  ['a port for clients among those for probes', { ...CLUSTER, WORKERS: '3', PORT: '9002', ADMIN_PORT: '9000' }, ['PORT']],
 ])(
   '[CG1] settings that cannot be together refuse to start with one sentence that names what is missing: %s',
   (_, settings, missing) => {
@@ -28,6 +30,8 @@ test.each([
   ['one worker of a cluster', CLUSTER],
   ['several workers', { ...CLUSTER, WORKERS: '4', BUS_PORT: '7000', ADMIN_PORT: '9000' }],
   ['workers up to the last port', { ...CLUSTER, WORKERS: '3', BUS_PORT: '65533', ADMIN_PORT: '65533' }],
+  ['one port on two addresses', { HOST: '10.0.0.2', PORT: '9000', ADMIN_PORT: '9000' }],
+  ['a port for clients behind those for probes', { ...CLUSTER, WORKERS: '3', PORT: '9003', ADMIN_PORT: '9000' }],
   ['ports chosen by the system', { ...CLUSTER, WORKERS: '3', BUS_PORT: '0', ADMIN_PORT: '0' }],
 ])('[CG2] settings that agree start: %s', (_, settings) => {
   expect(readSettings(settings)).toMatchObject({ WORKERS: Number((settings as { WORKERS?: string }).WORKERS ?? 1) });
@@ -57,6 +61,26 @@ test.each([
   ['PORT', '70000', 'must be <= 65535'],
 ])('[CG6] %s=%s is refused in words', (name, value, words) => {
   expect(refusalOf({ [name]: value })).toContain(`The setting ${name} ${words};`);
+});
+
+test.each(
+  ['PUBLIC_URL', 'S3_ENDPOINT', 'S3_PUBLIC_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'].flatMap((name) =>
+    ['rooms.example.com', 'localhost:8080', 'http:///rooms', 'http://rooms .example.com', 'http://:::'].map((value) => [
+      name,
+      value,
+    ]),
+  ),
+)('[CG6] %s=%s is refused, for it is no address', (name, value) => {
+  const refusal = `The setting ${name} must be an address that begins with http:// or https://; it is "${value}".`;
+  expect(refusalOf({ [name!]: value! })).toBe(refusal);
+});
+
+test.each([
+  ['https://rooms.example.com', 'https://rooms.example.com'],
+  ['https://rooms.example.com/', 'https://rooms.example.com'],
+  ['http://localhost:8080/atrium//', 'http://localhost:8080/atrium'],
+])('[CG8] PUBLIC_URL may end with slashes, which what is made of it does not have: %s', (given, read) => {
+  expect(readSettings({ PUBLIC_URL: given }).PUBLIC_URL).toBe(read);
 });
 
 test('[CG6] every setting with a pattern has words for it', () => {

@@ -48,18 +48,35 @@ function noteIn(line: string): Note | null {
 const ENDING = '.yjs';
 
 export interface FolderOfDocuments {
-  /** In alphabetical order. */
-  ids(): Promise<string[]>;
+  /** In alphabetical order. `onRefused` hears of each file that stands for no room of its own, with why. */
+  ids(onRefused: (fileName: string, why: string) => void): Promise<string[]>;
+  /** Of an id that was listed. */
   read(id: string): Promise<Uint8Array>;
 }
 
-/** One file per document, named by its id, URL-encoded. */
+/** One file per document, named by its id, URL-encoded; what need not be told apart, such as a space, may stand for itself. */
 export function documentsIn(folder: string): FolderOfDocuments {
+  const files = new Map<string, string>();
   return {
-    async ids() {
-      const names = (await readdir(folder)).filter((name) => name.endsWith(ENDING));
-      return names.map((name) => decodeURIComponent(name.slice(0, -ENDING.length))).sort();
+    async ids(onRefused) {
+      files.clear();
+      for (const name of (await readdir(folder)).filter((each) => each.endsWith(ENDING)).sort()) {
+        const id = decoded(name.slice(0, -ENDING.length));
+        const other = id === null ? undefined : files.get(id);
+        if (id === null) onRefused(name, 'the name is not URL-encoded; a % that stands for itself is written %25');
+        else if (other !== undefined) onRefused(name, `the file ${other} has the same id`);
+        else files.set(id, name);
+      }
+      return [...files.keys()].sort();
     },
-    read: async (id) => new Uint8Array(await readFile(join(folder, `${encodeURIComponent(id)}${ENDING}`))),
+    read: async (id) => new Uint8Array(await readFile(join(folder, files.get(id)!))),
   };
+}
+
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
 }

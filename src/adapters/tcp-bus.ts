@@ -5,6 +5,7 @@
  * `tcp-bus-meeting` lets a connection in, `tcp-bus-link` carries frames over it, `tcp-bus-peer` keeps one of them per worker.
  */
 import { createServer, type Server, type Socket } from 'node:net';
+import { hostAndPort } from '../base/address.ts';
 import type { Clock, Random } from '../base/clock.ts';
 import { asWorkerAddress, type WorkerAddress } from '../base/ids.ts';
 import type { Log } from '../base/observe.ts';
@@ -39,7 +40,7 @@ export async function listenTcpBus(options: TcpBusOptions): Promise<Bus> {
   await listen(server, { host, port });
   const bound = server.address();
   const boundPort = bound === null || typeof bound === 'string' ? port : bound.port;
-  const address = options.address ?? asWorkerAddress(`${host.includes(':') ? `[${host}]` : host}:${boundPort}`);
+  const address = options.address ?? asWorkerAddress(hostAndPort(host, boundPort));
   return new TcpBus(server, { address, life: name, secret, clock, random, sockets: new Set() }, options);
 }
 

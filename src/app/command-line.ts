@@ -98,8 +98,8 @@ Every setting of config/README.md is a flag in the same way, but for ${NOT_FLAGS
 A flag wins over the environment variable of its name, and that over the file. Others on the machine can read flags:
 an address with a password in it belongs in the environment.
 
-SIGTERM and Ctrl-C drain; SIGHUP restarts the workers one by one. Exit codes: ${EXIT.inOrder} ended as asked, ${EXIT.failed} could not start or
-go on (the last line says why), ${EXIT.wrongUse} a flag or setting is wrong.
+SIGTERM and Ctrl-C drain, and so does SIGHUP with one worker; with several it restarts them one by one.
+Exit codes: ${EXIT.inOrder} ended as asked, ${EXIT.failed} could not start or go on (the last line says why), ${EXIT.wrongUse} a flag or setting is wrong.
 `;
 }
 

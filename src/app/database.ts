@@ -2,11 +2,12 @@
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../adapters/embedded-postgres.ts';
 import { readMigrations } from '../adapters/migration-files.ts';
 import { openPostgres, type PostgresSql } from '../adapters/postgres-sql.ts';
+import { mustReadPostgresUrl } from '../adapters/postgres-url.ts';
 import { Away } from '../base/away.ts';
-import { systemClock, systemRandom } from '../base/clock.ts';
+import { pause, systemClock, systemRandom } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/observe.ts';
-import { StartRefused } from '../base/start-refused.ts';
+import { StartEnded, StartRefused } from '../base/start-refused.ts';
 import type { Settings } from '../config.ts';
 import { migrate } from '../kernel/persistence/migrate.ts';
 import { type Sql, SqlError } from '../kernel/persistence/sql.ts';
@@ -32,17 +33,24 @@ const AUTHORITY_POOL_MAX = 3;
 /** The second is made when the first hangs: a new lease must not wait for that. */
 const LEASE_POOL_MAX = 2;
 
+interface OpenDatabase extends WaitOptions {
+  readonly onFatal: (reason: string) => void;
+}
+
+/** @throws StartRefused with one sentence for the person who starts it, or StartEnded. */
 export async function openDatabase(
   { DATABASE_URL, DATABASE_POOL_MAX, DATA_DIR }: Settings,
-  { log, onFatal }: { log: Log; onFatal: (reason: string) => void },
+  { log, onFatal, ending = NEVER }: OpenDatabase,
 ): Promise<Database> {
+  if (DATABASE_URL !== undefined) mustReadPostgresUrl(DATABASE_URL);
   let embedded: EmbeddedPostgres | null = null;
   if (DATABASE_URL === undefined) {
     embedded = await startEmbeddedPostgres({ dataDir: DATA_DIR, clock: systemClock, random: systemRandom, log, onExit: onFatal });
   }
   const url = DATABASE_URL ?? embedded!.url;
   try {
-    await whenDatabaseAnswers(() => migrateAt(url, log), log);
+    // One that does not even refuse is waited for within an attempt. What a migration has not committed is as after a crash: not there.
+    await whenDatabaseAnswers(() => unlessEnding(migrateAt(url, log), ending), { log, ending });
   } catch (error) {
     await embedded?.stop();
     throw error;
@@ -67,11 +75,22 @@ async function migrateAt(url: string, log: Log): Promise<void> {
   }
 }
 
+export interface WaitOptions {
+  readonly log: Log;
+  /** Resolves when somebody asks that this process end: then nothing is waited for any more. */
+  readonly ending?: Promise<void> | undefined;
+}
+
+const NEVER = new Promise<void>(() => undefined);
+
 /**
  * Does what a start needs of the database, again while that is away: workers are started at any time, also while it restarts.
- * @throws StartRefused when it stays away, or says that DATABASE_URL will not do
+ * @throws StartRefused when it stays away, or says that DATABASE_URL will not do; StartEnded
  */
-export async function whenDatabaseAnswers<Result>(work: () => Promise<Result>, log: Log): Promise<Result> {
+export async function whenDatabaseAnswers<Result>(
+  work: () => Promise<Result>,
+  { log, ending = NEVER }: WaitOptions,
+): Promise<Result> {
   const endMs = systemClock.monotonicMs() + WAIT_MS_MAX;
   let logged: string | null = null;
   for (;;) {
@@ -85,9 +104,16 @@ export async function whenDatabaseAnswers<Result>(work: () => Promise<Result>, l
         throw new StartRefused(`The database does not answer (${reason}); start it, or correct DATABASE_URL.`, { cause: error });
       if (reason !== logged) log.warn({ reason }, 'the start waits for the database');
       logged = reason;
-      await new Promise<void>((resolve) => systemClock.after(AGAIN_MS, resolve));
+      await unlessEnding(pause(systemClock, AGAIN_MS), ending);
     }
   }
+}
+
+function unlessEnding<Result>(work: Promise<Result>, ending: Promise<void>): Promise<Result> {
+  const ended = ending.then((): never => {
+    throw new StartEnded();
+  });
+  return Promise.race([work, ended]);
 }
 
 /** Null for a mistake of ours. */
@@ -103,6 +129,8 @@ function sentenceFor({ sqlState, message }: SqlError): string | null {
       return `The database does not let the user of DATABASE_URL in (${message}): correct the user or the password there.`;
     case '3D000':
       return `The database that DATABASE_URL names does not exist (${message}): create it, or correct the name.`;
+    case '22P05':
+      return `The database that DATABASE_URL names does not keep text as UTF8 (${message}): create it with encoding 'UTF8'.`;
     case '42501':
       return `The user of DATABASE_URL lacks a right (${message}): make it the owner of that database, or let it create and change tables there.`;
     default:

@@ -66,6 +66,7 @@ interface StartRooms {
   /** Where clients reach this server; known once it listens. */
   readonly publicUrl: () => string;
   readonly onRegistered?: (incarnation: Incarnation) => void;
+  readonly ending: Promise<void> | undefined;
   readonly report: () => unknown;
   readonly sheds: Sheds;
   readonly intake: Intake;
@@ -83,6 +84,7 @@ export async function startRooms({
   outbox,
   publicUrl,
   connectionsMax,
+  ending,
   ...rest
 }: StartRooms): Promise<Rooms> {
   const { db, authority, lease, isPrivate } = database;
@@ -135,7 +137,7 @@ export async function startRooms({
     admit: admission({ db, outbox, writer, verifyToken, publicKey: keys.publicKey, memory, visits }),
     ...rest,
   };
-  const worker = await whenDatabaseAnswers(() => Worker.start(deps), log).catch(async (error: unknown) => {
+  const worker = await whenDatabaseAnswers(() => Worker.start(deps), { log, ending }).catch(async (error: unknown) => {
     await close();
     throw error;
   });

@@ -2,6 +2,7 @@
 import { childWorkers } from '../adapters/child-workers.ts';
 import { portToShare } from '../adapters/listen-probe.ts';
 import { openPostgres } from '../adapters/postgres-sql.ts';
+import { mustReadPostgresUrl } from '../adapters/postgres-url.ts';
 import { systemClock, systemRandom } from '../base/clock.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
@@ -19,10 +20,11 @@ const FENCE_MS_MAX = 1_000;
  * @throws StartRefused with one sentence for the person who starts it.
  */
 export async function supervise(settings: Settings, { log, entry }: { log: Log; entry: string }): Promise<SupervisorEnd> {
+  mustReadPostgresUrl(settings.DATABASE_URL!); // with more workers than one it is required
   const keys = await keysFor(settings);
   const port = await portToShare(settings.HOST, settings.PORT);
   const db = openPostgres({
-    url: settings.DATABASE_URL!, // with more workers than one it is required
+    url: settings.DATABASE_URL!,
     poolMax: FENCE_POOL_MAX,
     log,
     lockMsMax: FENCE_MS_MAX,
@@ -44,9 +46,9 @@ export async function supervise(settings: Settings, { log, entry }: { log: Log; 
   return supervisor.run();
 }
 
-/** All share the public port; of the others each has its own, counted from the first, unless the system is to choose. */
+/** All share the public port; of the others each has its own, counted from the first, unless the system is to choose: a worker counts no further. */
 function settingsOf(index: number, { PORT, BUS_PORT, ADMIN_PORT }: Settings): Record<string, string> {
-  const own: Record<string, string> = { PORT: String(PORT), BUS_PORT: String(BUS_PORT && BUS_PORT + index) };
+  const own: Record<string, string> = { WORKERS: '1', PORT: String(PORT), BUS_PORT: String(BUS_PORT && BUS_PORT + index) };
   if (ADMIN_PORT !== undefined) own.ADMIN_PORT = String(ADMIN_PORT && ADMIN_PORT + index);
   return own;
 }

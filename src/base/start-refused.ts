@@ -5,3 +5,11 @@ export class StartRefused extends Error {
     this.name = 'StartRefused';
   }
 }
+
+/** Somebody asked that it end before it served: no failure, and nothing to be said. */
+export class StartEnded extends Error {
+  constructor() {
+    super('asked to end before it served');
+    this.name = 'StartEnded';
+  }
+}

@@ -83,8 +83,23 @@ test('[AP6] a wrong password refuses the start with a sentence; a mistake of our
   const refused = (sqlState: string) => async (): Promise<never> => {
     throw new SqlError('no', { sqlState, constraint: undefined, cause: null });
   };
-  await expect(whenDatabaseAnswers(refused('28P01'), silentLog)).rejects.toMatchObject({ name: 'StartRefused' });
-  await expect(whenDatabaseAnswers(refused('42P01'), silentLog)).rejects.toMatchObject({ name: 'SqlError' });
+  await expect(whenDatabaseAnswers(refused('28P01'), { log: silentLog })).rejects.toMatchObject({ name: 'StartRefused' });
+  await expect(whenDatabaseAnswers(refused('42P01'), { log: silentLog })).rejects.toMatchObject({ name: 'SqlError' });
+});
+
+test('[AP6] a database whose text is not UTF8 refuses the start with a sentence', async () => {
+  const owner = await postgres.open({ url: await postgres.database() });
+  const name = 'latin';
+  await owner.query({ text: `create database ${name} encoding 'LATIN1' locale 'C' template template0`, values: [] });
+  const settings = readSettings({ ...KEYS, DATABASE_URL: (await postgres.database()).replace(/\/test_\d+/, `/${name}`) });
+  const opening = openDatabase(settings, { log: silentLog, onFatal: (reason) => expect.fail(reason) });
+  await expect(opening).rejects.toMatchObject({ name: 'StartRefused', message: expect.stringMatching(/DATABASE_URL .* UTF8/) });
+});
+
+test('[AP7] a DATABASE_URL that nothing can read refuses the start', async () => {
+  const settings = readSettings({ ...KEYS, DATABASE_URL: 'postgres://ada:pass/word@localhost/rooms' });
+  const opening = openDatabase(settings, { log: silentLog, onFatal: (reason) => expect.fail(reason) });
+  await expect(opening).rejects.toMatchObject({ name: 'StartRefused', message: expect.stringContaining('DATABASE_URL') });
 });
 
 test('[AP3] that the start waits is logged once for each reason', async () => {
@@ -96,8 +111,29 @@ test('[AP3] that the start waits is logged once for each reason', async () => {
     if (reason !== undefined) throw new AppError('DATABASE_UNAVAILABLE', { reason });
     return 'there';
   };
-  expect(await whenDatabaseAnswers(work, log)).toBe('there');
+  expect(await whenDatabaseAnswers(work, { log })).toBe('there');
   expect(logged).toEqual(['away', 'still starting']);
+});
+
+test('[AP9] who asks that the process end while the start waits for the database is heard at once, also while nobody even refuses', async () => {
+  let askToEnd: () => void = () => undefined;
+  const ending = new Promise<void>((resolve) => {
+    askToEnd = resolve;
+  });
+  const away = async (): Promise<never> => {
+    askToEnd();
+    throw new AppError('DATABASE_UNAVAILABLE', { reason: 'away' });
+  };
+  await expect(whenDatabaseAnswers(away, { log: silentLog, ending })).rejects.toMatchObject({ name: 'StartEnded' });
+  const database = await postgres.database();
+  const proxy = await startTcpProxy({ target: { path: `${new URL(database).searchParams.get('host')}/.s.PGSQL.5432` } });
+  onTestFinished(() => proxy.close());
+  proxy.blackHole('toTarget');
+  const url = `postgres://atrium@${proxy.address}${new URL(database).pathname}?sslmode=disable`;
+  const begunMs = performance.now();
+  const opening = openDatabase(readSettings({ ...KEYS, DATABASE_URL: url }), { log: silentLog, onFatal: expect.fail, ending });
+  await expect(opening).rejects.toMatchObject({ name: 'StartEnded' });
+  expect(performance.now() - begunMs).toBeLessThan(4_000); // an attempt is given up after 5 s
 });
 
 function withUser(url: string, user: string): string {

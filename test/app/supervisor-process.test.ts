@@ -194,6 +194,14 @@ test('[SV14] the public port is chosen once for all, the others are counted up f
   expect(await supervised.stop('SIGINT')).toEqual({ code: 0, signal: null });
 });
 
+test('[SV14] ports are counted up to the last there is, which no worker takes for the first of as many', async () => {
+  const supervised = start({ ADMIN_PORT: '65534' });
+  await Promise.all([served(supervised, 0), served(supervised, 1)]);
+  const told = supervised.lines.filter(({ serves }) => serves !== undefined).map(({ adminPort }) => adminPort);
+  expect(told.toSorted()).toEqual([65_534, 65_535]);
+  expect(await supervised.stop('SIGTERM')).toEqual({ code: 0, signal: null });
+});
+
 test('[SV15] workers that refuse to start end the supervisor with their sentence, once; workers that crash with another', async () => {
   const refused = start({ TEST_WORKER: 'refuse', WORKERS: '3' });
   expect(await refused.exited).toEqual({ code: 1, signal: null });
@@ -210,4 +218,11 @@ test('[SV15] a port that somebody else has refuses to start, before any worker i
   expect(await second.exited).toEqual({ code: 1, signal: null });
   expect(second.stderr).toContain(`port ${port} is taken`);
   expect(second.pids()).toEqual([]);
+});
+
+test('[SV15] a DATABASE_URL that nothing can read refuses to start, once, before any worker is', async () => {
+  const refused = start({ DATABASE_URL: 'postgres://ada:pass/word@localhost/rooms' });
+  expect(await refused.exited).toEqual({ code: 1, signal: null });
+  expect(refused.stderr).toMatch(/^DATABASE_URL is no URL .*\.\n$/);
+  expect(refused.pids()).toEqual([]);
 });

@@ -1,6 +1,9 @@
 /** `npm run import` between two servers, and from a folder: as its users run it. */
 import { execFile, spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -131,11 +134,37 @@ describe.skipIf(isExternal)('npm run import', () => {
     const folder = await aFolder();
     await writeFile(join(folder, `${encodeURIComponent('docs/ä 1')}.yjs`), aText('from Hocuspocus'));
     await writeFile(join(folder, 'broken.yjs'), Buffer.from([255, 255, 255]));
+    await writeFile(join(folder, 'my doc.yjs'), aText('by hand'));
+    await writeFile(join(folder, '100%.yjs'), aText('of no room'));
     const { code, stdout } = await importRooms('--from', folder, '--notes', join(folder, 'notes'), '--open');
     expect(code).toBe(1);
-    expect(stdout).toMatch(/1 rooms, 1 failed[\s\S]*✗ broken: PUT .* answered 4\d\d/);
+    expect(stdout).toMatch(/2 rooms, 2 failed[\s\S]*✗ broken: PUT .* answered 4\d\d/);
+    expect(stdout).toContain('✗ 100%.yjs: the name is not URL-encoded; a % that stands for itself is written %25\n');
+    expect((await ask(to, '/v2/rooms/my%20doc/ydoc')).json).toMatchObject({ text: 'by hand' });
     expect((await ask(to, `/v2/rooms/${encodeURIComponent('docs/ä 1')}/ydoc`)).json).toMatchObject({ text: 'from Hocuspocus' });
     expect((await to.backend.getRoom('docs/ä 1')).defaultAccesses).toEqual(['*:write']);
+  });
+
+  test('[IM7] a source that cannot be listed to its end: what is under way is done and noted, the summary is printed, the exit code is 1', async () => {
+    const source = createServer(({ url = '' }, response) => {
+      if (url.includes('startingAfter')) response.writeHead(400).end('no such page');
+      else if (url.startsWith('/v2/rooms?')) response.end(JSON.stringify({ data: [{ id: 'seven-0' }], nextCursor: 'next' }));
+      else setTimeout(() => response.writeHead(404).end(), 300); // the list has failed by then
+    }).listen(0, '127.0.0.1');
+    await once(source, 'listening');
+    onTestFinished(() => void source.close());
+    const notes = join(await aFolder(), 'notes');
+    const { port } = source.address() as AddressInfo;
+    const { code, stdout, stderr } = await importRooms('--from', `http://127.0.0.1:${port}`, '--notes', notes);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^GET .* answered 400: no such page\n$/) });
+    expect(stdout).toMatch(/1 rooms, 0 failed.*\n$/);
+    expect(await readFile(notes, 'utf8')).toContain('"seven-0"');
+    const none = await importRooms('--from', '/nowhere', '--notes', notes);
+    expect(none).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('0 rooms, 0 failed'),
+      stderr: expect.stringContaining('/nowhere'),
+    });
   });
 
   test('[IM5] what is wrong with the flags, the key or the address is said in one line', async () => {
@@ -144,6 +173,6 @@ describe.skipIf(isExternal)('npm run import', () => {
       importRooms('--from', from.url, '--secret', 'sk_not_the_key_of_this', '--notes', join(await aFolder(), 'notes')),
     ]);
     expect(none).toMatchObject({ code: 2, stderr: expect.stringMatching(/^--from .*\n$/) });
-    expect(key).toMatchObject({ code: 2, stderr: expect.stringMatching(/^GET \/v2\/rooms.* answered 40[13].*\n$/) });
+    expect(key).toMatchObject({ code: 1, stderr: expect.stringMatching(/^GET \/v2\/rooms.* answered 40[13].*\n$/) });
   });
 });

@@ -8,6 +8,7 @@ const port = count(1, 65_535);
 const list = { type: 'array' } as const;
 const map = { type: 'object' } as const;
 const labels = { type: 'object', additionalProperties: text } as const;
+const optionalAddress = { ...text, pattern: '^(https?://[^/\\s]\\S*)?$' } as const;
 const quantity = { type: ['string', 'number', 'null'] } as const;
 const object = (properties: Record<string, unknown>, more: Record<string, unknown> = {}) => ({
   type: 'object',
@@ -68,8 +69,8 @@ export function chartSchema(): unknown {
     ),
     s3: object({
       bucket: { ...text, minLength: 3 },
-      endpoint: { ...text, pattern: '^(https?://[^/\\s]+)?$' },
-      publicEndpoint: { ...text, pattern: '^(https?://[^/\\s]+)?$' },
+      endpoint: optionalAddress,
+      publicEndpoint: optionalAddress,
       region: text,
       forcePathStyle: flag,
       existingSecret: text,
@@ -78,9 +79,9 @@ export function chartSchema(): unknown {
       accessKeyId: text,
       secretAccessKey: text,
     }),
-    publicUrl: { ...text, pattern: '^(https?://.+)?$' },
+    publicUrl: optionalAddress,
     settings: object(Object.fromEntries(settings.map(([name, schema]) => [name, plain(schema)]))),
-    otlpEndpoint: { ...text, pattern: '^(https?://.+)?$' },
+    otlpEndpoint: optionalAddress,
     extraEnv: list,
     extraEnvFrom: list,
     ports: object({ http: port, admin: port, bus: port }),

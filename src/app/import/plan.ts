@@ -34,7 +34,7 @@ noted in a file, and what was under way is done once more without harm. Rooms th
   --open             rooms out of a folder may be entered by everybody with the public key; otherwise with tokens only
 
 Not brought over: threads and comments, notifications, version history, files of Storage, Yjs subdocuments, who is connected.
-Exit codes: 0 all rooms are there, 1 some failed (they are listed; run it again), 2 a flag is wrong.
+Exit codes: 0 all rooms are there, 1 some failed (they are listed) or the source could not say which there are (run it again), 2 a flag is wrong.
 `;
 
 const AT_ONCE_MAX = 64;

@@ -19,6 +19,11 @@ class Progress {
   readonly lines: string[] = [];
   readonly #startedMs = systemClock.monotonicMs();
 
+  fail(what: string, why: string): void {
+    this.failed += 1;
+    this.say(`  ✗ ${what}: ${why}`);
+  }
+
   say(line: string): void {
     if (this.lines.length < SHOWN_MAX) this.lines.push(line);
   }
@@ -31,12 +36,16 @@ class Progress {
   }
 }
 
-/** Whether all rooms are at the target now. @throws an Error when the source cannot be listed */
+/** Whether all rooms are at the target now. @throws an Error when the source cannot be listed; what was done by then is said and noted all the same */
 export async function runImport(plan: ImportPlan): Promise<'all' | 'some'> {
   const notes = await openNotes(plan.notesPath, { to: plan.to.url });
-  const source = openSource(plan.from, { defaultAccesses: plan.defaultAccesses, onWait: sayWait });
-  const target = restClient({ ...plan.to, onWait: sayWait });
   const progress = new Progress();
+  const source = openSource(plan.from, {
+    defaultAccesses: plan.defaultAccesses,
+    onWait: sayWait,
+    onRefused: (fileName, why) => progress.fail(fileName, why),
+  });
+  const target = restClient({ ...plan.to, onWait: sayWait });
   const stopShowing = systemClock.every(SHOW_EVERY_MS, () => show(progress));
   const bring = async (room: RoomFacts): Promise<void> => {
     try {
@@ -46,8 +55,7 @@ export async function runImport(plan: ImportPlan): Promise<'all' | 'some'> {
       progress.done += 1;
       progress.bytes += bytes;
     } catch (error) {
-      progress.failed += 1;
-      progress.say(`  ✗ ${room.id}: ${error instanceof Error ? error.message : String(error)}`);
+      progress.fail(room.id, error instanceof Error ? error.message : String(error));
     }
   };
   try {
@@ -55,8 +63,8 @@ export async function runImport(plan: ImportPlan): Promise<'all' | 'some'> {
   } finally {
     stopShowing();
     await notes.close();
+    process.stdout.write(`${process.stdout.isTTY ? '\r\x1b[K' : ''}${[progress.text, ...progress.lines].join('\n')}\n`);
   }
-  process.stdout.write(`${process.stdout.isTTY ? '\r\x1b[K' : ''}${[progress.text, ...progress.lines].join('\n')}\n`);
   return progress.failed === 0 ? 'all' : 'some';
 }
 
@@ -79,16 +87,19 @@ async function* unlessDone(
   }
 }
 
-/** Takes the next one only when there is a place for it: the list may be longer than memory. */
+/** Takes the next one only when there is a place for it: the list may be longer than memory. Where the list fails, what is under way is done first. */
 async function eachOf<Item>(
   items: AsyncIterable<Item>,
   { atOnce, work }: { atOnce: number; work: (item: Item) => Promise<void> },
 ): Promise<void> {
   const underWay = new Set<Promise<void>>();
-  for await (const item of items) {
-    const one: Promise<void> = work(item).finally(() => underWay.delete(one));
-    underWay.add(one);
-    if (underWay.size >= atOnce) await Promise.race(underWay);
+  try {
+    for await (const item of items) {
+      const one: Promise<void> = work(item).finally(() => underWay.delete(one));
+      underWay.add(one);
+      if (underWay.size >= atOnce) await Promise.race(underWay);
+    }
+  } finally {
+    await Promise.all(underWay);
   }
-  await Promise.all(underWay);
 }

@@ -28,12 +28,12 @@ interface OpenSource {
   readonly defaultAccesses: readonly string[];
   /** Told once, with why a server is waited for. */
   readonly onWait: (sentence: string) => void;
+  /** Told of each file in a folder that becomes no room, with why. */
+  readonly onRefused: (fileName: string, why: string) => void;
 }
 
-export function openSource(from: Origin, { defaultAccesses, onWait }: OpenSource): Source {
-  return from.kind === 'server'
-    ? serverSource(restClient({ ...from, onWait }), from.query)
-    : folderSource(from.path, defaultAccesses);
+export function openSource(from: Origin, { onWait, ...options }: OpenSource): Source {
+  return from.kind === 'server' ? serverSource(restClient({ ...from, onWait }), from.query) : folderSource(from.path, options);
 }
 
 interface RoomPage {
@@ -69,11 +69,11 @@ export function serverSource(client: RestClient, query: string | null): Source {
   };
 }
 
-function folderSource(folder: string, defaultAccesses: readonly string[]): Source {
+function folderSource(folder: string, { defaultAccesses, onRefused }: Omit<OpenSource, 'onWait'>): Source {
   const documents = documentsIn(folder);
   return {
     async *rooms() {
-      for (const id of await documents.ids()) yield { id, defaultAccesses };
+      for (const id of await documents.ids(onRefused)) yield { id, defaultAccesses };
     },
     storage: async () => null,
     plainStorage: async () => ({}),
