@@ -237,14 +237,16 @@ export async function renameRoom(db: Sql, { roomId, newRoomId }: { roomId: RoomI
 export async function moveRoom(
   db: Sql,
   { roomId, from, to }: { roomId: RoomId; from: string; to: string },
-): Promise<Taken<RoomRow>> {
+): Promise<Taken<ChangedRoom>> {
   return db.transaction(async (tx) => {
     const { pk, ownerAt } = await fenceOwner(tx, roomId);
     const [before] = await tx.query(sql<{ organizationId: string }>`
       select organization_id as "organizationId" from rooms where pk = ${pk} and id = ${roomId} for no key update`);
     if (before === undefined) throw new AppError('ROOM_NOT_FOUND', { roomId });
     if (before.organizationId !== from) throw valueAtKey('fromOrganizationId', 'is not the organisation of the room');
-    const [room] = await tx.query(sql<RoomRow>`update rooms set organization_id = ${to} where pk = ${pk} returning ${COLUMNS}`);
+    const [room] = await tx.query(sql<ChangedRoom>`
+      with told as (${tellOfAccesses(sql`select id from rooms where pk = ${pk}`)})
+      update rooms set organization_id = ${to} where pk = ${pk} returning ${COLUMNS}, (select told.id from told) as "accessEvent"`);
     return { value: room!, ownerAt };
   });
 }

@@ -257,14 +257,16 @@ export const updateOrganizationRoute = route({
   body: UpdateOrganizationBody,
   reply: RoomReply,
   refuses: ['ROOM_NOT_FOUND'],
-  async handle({ params, body, afterCommit }, { db, rooms, roomChanged }) {
+  async handle({ params, body, afterCommit }, { db, rooms, accessesChanged }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const to = checkName(body.toOrganizationId, 'toOrganizationId', NAME_LENGTHS.organizationId);
     const from = checkName(body.fromOrganizationId, 'fromOrganizationId', NAME_LENGTHS.organizationId);
     const { value: room, ownerAt } = await moveRoom(db, { roomId, from, to });
-    afterCommit(() => roomChanged(roomId));
     const facts = { reason: 'The room moved to another organisation.' };
-    afterCommit(() => rooms.close(roomId, { at: ownerAt, code: 'KICKED', facts }));
+    afterCommit(async () => {
+      await rooms.close(roomId, { at: ownerAt, code: 'KICKED', facts }); // first: it has clients come back with another token
+      await accessesChanged(roomId, room.accessEvent); // who was let in before, and joins or joins anew only now, is in no room that was closed
+    });
     return roomOf(room);
   },
 });

@@ -9,7 +9,7 @@ import { AppError, missingKey, valueAtKey } from '../../base/errors.ts';
 import { isForbiddenKey, isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import { pointerSegment } from '../../base/json-pointer.ts';
 import { CRDT, FILE_LENGTHS, FileData, type LiveTextData, type TextSegment } from '../../protocol/storage-ops.ts';
-import { textDataProblem, type ValueProblem, valueProblem } from '../../protocol/storage-values.ts';
+import { membersProblem, textDataProblem, type ValueProblem, valueProblem } from '../../protocol/storage-values.ts';
 import { type Draft, type Member, plainDraft, plainMembers } from './draft.ts';
 import { NODE_DEPTH_MAX } from './nodes.ts';
 import { normalText } from './text.ts';
@@ -117,7 +117,7 @@ function readEntries(data: JsonObject, at: Reading, kind: 'LiveObject' | 'LiveMa
     return [key, read(value, within(at, key))];
   });
   // The plain members of an object are one value, and bounded as one.
-  if (kind === 'LiveObject') refuse(at.pointer, valueProblem(plainMembers(members)));
+  if (kind === 'LiveObject') refuse(at.pointer, membersProblem(plainMembers(members)));
   return members;
 }
 

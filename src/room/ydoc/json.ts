@@ -11,6 +11,7 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import { YDOC_LIMITS } from './limits.ts';
 import { materialise, nestingOf } from './live.ts';
 import type { Ydoc } from './state.ts';
+import { isXml, xmlOf } from './xml.ts';
 
 export type RootKind = 'ymap' | 'ytext' | 'yxmltext' | 'yxmlfragment' | 'yarray';
 
@@ -67,13 +68,9 @@ function kindOfList(root: Root, content: Y.Item['content']): RootKind | null {
   if (content instanceof Y.ContentString || content instanceof Y.ContentFormat || content instanceof Y.ContentEmbed)
     return 'ytext';
   if (!(content instanceof Y.ContentType)) return content instanceof Y.ContentDeleted ? null : 'yarray';
-  if (!isXml(content.type)) return 'yarray';
+  if (!isXml(content.type) && !(content.type instanceof Y.XmlHook)) return 'yarray';
   // Editors that keep the whole document in one XML text give it attributes; a fragment has none.
   return root._map.size > 0 ? 'yxmltext' : 'yxmlfragment';
-}
-
-function isXml(type: object): boolean {
-  return type instanceof Y.XmlFragment || type instanceof Y.XmlText || type instanceof Y.XmlHook;
 }
 
 function readRoot(root: Root, kind: RootKind, formatting: YdocQuery['formatting']): Json {
@@ -85,9 +82,9 @@ function readRoot(root: Root, kind: RootKind, formatting: YdocQuery['formatting'
     case 'ytext':
       return readText(sharing(new Y.Text(), root), formatting);
     case 'yxmltext':
-      return sharing(new Y.XmlText(), root).toString();
+      return xmlOf(sharing(new Y.XmlText(), root));
     case 'yxmlfragment':
-      return sharing(new Y.XmlFragment(), root).toString();
+      return xmlOf(sharing(new Y.XmlFragment(), root));
     default:
       return kind satisfies never;
   }
@@ -154,7 +151,7 @@ function readObject(value: object, formatting: YdocQuery['formatting']): JsonObj
 
 function readType(type: Root, formatting: YdocQuery['formatting']): Json {
   if (type instanceof Y.XmlHook || type instanceof Y.Map) return readMap(type, formatting);
-  if (isXml(type)) return type.toString();
+  if (isXml(type)) return xmlOf(type);
   return type instanceof Y.Text ? readText(type, formatting) : readList(type, formatting);
 }
 

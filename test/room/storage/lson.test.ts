@@ -84,6 +84,14 @@ describe('documents that are read', () => {
 });
 
 describe('a document that initialises Storage', () => {
+  test('[ST24] may hold values as deep as clients may set: what is read of one room fills another', () => {
+    const deep = JSON.parse('['.repeat(32) + ']'.repeat(32)) as Json;
+    const storage = storageOf(updateObject('1:0', 'root', { deep }));
+    expect(toPlainLson(initialised(toPlainLson(storage, 'serviceType')), 'serviceType')).toEqual(
+      toPlainLson(storage, 'serviceType'),
+    );
+  });
+
   test('[ST24] becomes ops with fresh ids, plain values of the root first, parents before children', () => {
     const ids = newIds();
     const ops = opsFromLson(root({ list: node('LiveList', ['a', node('LiveMap', { k: 1 })]), title: 'x' }), ids);

@@ -132,3 +132,32 @@ describe('[YD19] a document as JSON', () => {
     expect(() => read(deep)).toThrow(/nested deeper than 64/);
   });
 });
+
+describe('[YD19] what Yjs cannot write as XML', () => {
+  const hidden = { toString: 1 } as unknown as object;
+  const withText = (edit: (text: Y.XmlText) => void): Ydoc =>
+    docWith((ydoc) => {
+      const text = new Y.XmlText('x');
+      ydoc.getXmlFragment('f').push([text]);
+      edit(text);
+    });
+
+  test('is read all the same', () => {
+    const attribute = docWith((ydoc) => {
+      const element = new Y.XmlElement('p');
+      ydoc.getXmlFragment('f').push([element]);
+      element.setAttribute('k', hidden as never);
+      ydoc.getText('t').insert(0, 'other');
+    });
+    expect(read(attribute)).toEqual({ f: '<p k="[object Object]"></p>', t: 'other' });
+    expect(read(withText((text) => text.format(0, 1, { b: { k: hidden } })))).toEqual({ f: '<b k="[object Object]">x</b>' });
+    expect(read(withText((text) => text.insertEmbed(1, hidden)))).toEqual({ f: 'x[object Object]' });
+    const mixed = docWith((ydoc) => ydoc.getArray('f').push([new Y.XmlElement('p'), null]));
+    expect(read(mixed)).toEqual({ f: '<p></p>null' });
+  });
+
+  test('a list may be asked for as a fragment, whatever it holds', () => {
+    const list = docWith((ydoc) => ydoc.getArray('a').push([null, 1]));
+    expect(read(list, { key: 'a', type: 'yxmlfragment' })).toBe('null1');
+  });
+});
