@@ -359,7 +359,9 @@ async function fenceOwner(tx: Sql, roomId: RoomId): Promise<{ pk: RoomPk | null;
        where stream = (select pk from rooms where id = ${roomId})
       returning stream, epoch, owner
     ), recalled as (
-      insert into recalls (incarnation, stream, epoch) select owner, stream, epoch from fenced where owner is not null
+      insert into recalls (incarnation, stream, epoch)
+      select owner, stream, epoch from fenced
+       where owner is not null and not exists (select from worker_lease w where w.incarnation = owner and w.fenced_at is not null) -- who has ended reads none
     )
     select f.stream, w.address as "ownerAt"
       from fenced f

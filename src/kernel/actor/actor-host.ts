@@ -54,6 +54,11 @@ const HELD_BYTES_MAX = 16 * 1024 * 1024;
 const HELD_BYTES_OF_ALL_MAX = 64 * 1024 * 1024;
 /** So much finds room for every actor, however much waits for the others. */
 const HELD_BYTES_SURE = 64 * 1024;
+/**
+ * An actor that moved is not woken here for so long: whoever remembers where it was would bring it back before anybody has asked the worker that it was to
+ * go to. Those who ask meanwhile search again (`Router`); if that worker has ended, they find it here in the end.
+ */
+const MOVED_MS = 2_000;
 /** Loads side by side; the others wait their turn. When a worker dies, thousands of actors may be asked for in one moment. */
 export const LOADS_MAX = 50;
 
@@ -66,6 +71,8 @@ export class ActorHost<Command> {
   readonly #turns = new Turns(LOADS_MAX);
   readonly #idleStops: Background;
   readonly #held: HeldSlots;
+  /** Given to other workers just now. */
+  readonly #moved = new Set<string>();
   #isResuming = false;
 
   constructor(deps: ActorHostDeps<Command>) {
@@ -181,7 +188,9 @@ export class ActorHost<Command> {
     const slot = this.#slots.get(key);
     if (slot === undefined || slot.actor === null) return;
     slot.isMoving = true;
+    this.#moved.add(key);
     await this.#stop(key, slot);
+    this.#deps.clock.after(MOVED_MS, () => this.#moved.delete(key));
   }
 
   /** Stops all actors in order; nothing is loaded any more. Resolves when each has written down its state, or could not: that is reported. */
@@ -266,6 +275,7 @@ export class ActorHost<Command> {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
     if (this.#isClosed) throw new AppError('SERVER_STOPPING');
+    if (this.#moved.has(key)) throw new AppError('ROOM_MOVED');
     const slot = new Slot<Command>(key, this.#held);
     this.#slots.set(key, slot); // before the first await: one load, however many callers
     slot.loaded = this.#load(key, slot).catch((error: unknown) => this.#deps.onError(error, key));

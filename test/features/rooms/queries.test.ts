@@ -155,6 +155,22 @@ describe('one room', () => {
     expect(Object.keys((await findRoom(db, r('up10')))!.metadata)).toHaveLength(10);
   });
 
+  test('[RM77] a room whose last owner has ended is recalled from nobody', async () => {
+    for (const id of ['ended', 'alive']) {
+      await findOrCreateRoom(db, aRoom(id));
+      const [{ owner }] = (await db.query(sql<{ owner: string }>`
+        update actor_owner set epoch = 1, owner = gen_random_uuid() where stream = (select pk from rooms where id = ${id}) returning owner`)) as [
+        { owner: string },
+      ];
+      await db.query(sql`
+        insert into worker_lease (incarnation, address, lease_until, fenced_at)
+        values (${owner}, 'a:1', now() + interval '1 hour', ${id === 'ended' ? isoAt(0) : null}::timestamptz)`);
+      await deleteRoom(db, r(id));
+      const recalls = await db.query(sql`select 1 from recalls where incarnation = ${owner}`);
+      expect([id, recalls.length]).toEqual([id, id === 'ended' ? 0 : 1]);
+    }
+  });
+
   test('[RM39] deletion takes owner and journal along, is idempotent, and a room made anew is another one', async () => {
     const { room } = await findOrCreateRoom(db, aRoom('gone'));
     await claim(db, 'gone');

@@ -205,6 +205,16 @@ describe('owners that go', () => {
     expect(await answer).toBe('a:1: x');
     expect(a.heard).toContain('x');
   });
+
+  test('[RO8] nor is it brought back by those who remember where it was', async () => {
+    const { a, b, ofB } = await aPair(); // a has asked for it, and remembers b
+    const moving = b.host.move(ofB);
+    b.workers.suspect(b.bus.address); // not preferred any more
+    a.workers.suspect(b.bus.address);
+    await moving;
+    expect(await a.router.ask(ofB, { text: 'x' })).toBe('a:1: x');
+    expect(await b.router.ask(ofB, { text: 'y' })).toBe('a:1: y');
+  });
 });
 
 describe('telling', () => {

@@ -169,6 +169,36 @@ test('[JO13] of a long journal some goes in the same statement, and the rest aft
   expect(await db.query(sql`select version from journal where stream = ${stream}`)).toEqual([{ version: entries }]);
 });
 
+test('[SN23] a journal is trimmed from where the last trimming ended; what one left is trimmed by the next', async () => {
+  const write = (from: number, to: number) =>
+    db.query(sql`
+      insert into journal (stream, version, count, epoch, crc, payload)
+      select ${stream}, v, 1, 1, 0, '' from generate_series(${from}::int, ${to}::int) v`);
+  const hasty = new SqlSnapshots({
+    ...{ blobs, journal, clock: systemClock, log: silentLog },
+    db: meddled(db, async (query, run) => (query.text.trim().startsWith('delete') ? [] : run())), // it ends before it trims the rest
+  });
+  const save = (version: number) => hasty.save({ stream, epoch: 1, version, bytes: new Uint8Array([1]) });
+  const state = async () => {
+    const [owner] = await db.query(
+      sql<{ upTo: number }>`select trimmed_version as "upTo" from actor_owner where stream = ${stream}`,
+    );
+    const left = await db.query(sql<{ version: number }>`select version from journal where stream = ${stream} order by version`);
+    return [owner!.upTo, left.map(({ version }) => version)];
+  };
+  const last = TRIM_WITH_SAVE + 3;
+  await write(1, last);
+  for (const version of [last - 1, last]) await save(version);
+  expect(await state()).toEqual([0, [last - 2, last - 1, last]]);
+  await write(last + 1, last + 1);
+  await save(last + 1);
+  expect(await state()).toEqual([last, [last + 1]]);
+  await write(1, 1); // of which it knows that there is none
+  await write(last + 2, last + 2);
+  await save(last + 2);
+  expect(await state()).toEqual([last + 1, [1, last + 2]]);
+});
+
 test('[SN7] a damaged snapshot whose place neither an older one nor the journal can take is an error, never an empty start', async () => {
   await appendUpTo(6);
   await saveSmall(4);

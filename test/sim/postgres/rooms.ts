@@ -38,7 +38,8 @@ export function* fenceRoom(tx: FakeTransaction, [id]: readonly any[]): Running {
   const epoch = row.epoch + 1;
   tx.atCommit(() => {
     tables.setOwner(stream, { ...row, epoch });
-    if (owner !== null) tables.recalls = [...tables.recalls, { incarnation: owner, stream, epoch }];
+    const hasEnded = owner !== null && (leases.get(owner)?.fencedAtMs ?? null) !== null; // it reads none
+    if (owner !== null && !hasEnded) tables.recalls = [...tables.recalls, { incarnation: owner, stream, epoch }];
   });
   const lease = owner === null ? undefined : leases.get(owner);
   return [{ stream, ownerAt: holdsLease(lease, tx.nowMs()) ? lease!.address : null }];
@@ -62,7 +63,8 @@ export function* lockRoom(tx: FakeTransaction, [pk, id]: readonly any[]): Runnin
   return tables.rooms.get(id) === pk ? [{ organizationId: 'default' }] : [];
 }
 
-export function* moveRoom(tx: FakeTransaction, [, pk]: readonly any[]): Running {
+/** What it tells the outbox, nobody reads here. */
+export function* moveRoom(tx: FakeTransaction, [, , pk]: readonly any[]): Running {
   yield* lock(roomKey(pk), 'noKeyUpdate');
   tx.atCommit(() => undefined);
   return [{ pk }];
