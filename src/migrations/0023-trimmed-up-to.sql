@@ -12,6 +12,7 @@ declare
   one record;
   older bigint;
   since bigint;
+  up_to bigint;
 begin
   for one in
     select given.* from unnest(streams, epochs, versions, sizes, blob_keys, starts) with ordinality
@@ -35,13 +36,15 @@ begin
       values (one.stream, one.version, one.epoch, one.size, substring(digests from (32 * one.at - 31)::int for 32),
         case when one.blob_key is null then substring(contents from one.start for one.size::int) end, one.blob_key);
     delete from snapshots s where s.stream = one.stream and s.version < older;
-    delete from journal j where j.stream = one.stream and j.version in (
-      select k.version from journal k
-       where k.stream = one.stream and k.version > since and k.version <= older order by k.version limit trim_max);
-    get diagnostics trimmed = row_count;
+    with gone as (
+      delete from journal j where j.stream = one.stream and j.version in (
+        select k.version from journal k
+         where k.stream = one.stream and k.version > since and k.version <= older order by k.version limit trim_max)
+      returning j.version)
+    select count(*), max(gone.version) into trimmed, up_to from gone;
     update actor_owner o
        set snapshot_version = one.version,
-           trimmed_version = case when trimmed < trim_max then greatest(since, coalesce(older, 0)) else since end
+           trimmed_version = case when trimmed < trim_max then greatest(since, coalesce(older, 0)) else up_to end
      where o.stream = one.stream;
     place := one.at;
     return next;

@@ -84,7 +84,7 @@ export function trimQuery(stream: number): Query {
     delete from journal
      where stream = ${stream} and version in (
        select j.version from journal j
-        where j.stream = ${stream}
+        where j.stream = ${stream} and j.version > (select trimmed_version from actor_owner where stream = ${stream})
           and j.version <= (select s.version from snapshots s where s.stream = ${stream} order by s.version desc offset 1 limit 1)
         order by j.version limit ${TRIM_ROWS})`;
 }

@@ -189,7 +189,7 @@ test('[SN23] a journal is trimmed from where the last trimming ended; what one l
   const last = TRIM_WITH_SAVE + 3;
   await write(1, last);
   for (const version of [last - 1, last]) await save(version);
-  expect(await state()).toEqual([0, [last - 2, last - 1, last]]);
+  expect(await state()).toEqual([TRIM_WITH_SAVE, [last - 2, last - 1, last]]);
   await write(last + 1, last + 1);
   await save(last + 1);
   expect(await state()).toEqual([last, [last + 1]]);

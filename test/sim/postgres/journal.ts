@@ -49,7 +49,7 @@ export function read(tx: FakeTransaction, [stream, after, limit]: readonly any[]
 }
 
 /** What is left of a long journal after a save. */
-export function trim(tx: FakeTransaction, [stream, , , limit]: readonly any[]): Rows {
+export function trim(tx: FakeTransaction, [stream, , , , limit]: readonly any[]): Rows {
   return trimUpTo(tx, { stream, version: tx.tables.snapshotsOf(stream).at(-2)?.version ?? 0, limit });
 }
 

@@ -40,7 +40,7 @@ const KNOWN: Readonly<Record<number, Known>> = {
   2318431829: { what: 'append without waiting', run: journal.append({ fence: 'lock or skip' }) },
   1705150892: { what: 'find', run: journal.find },
   1824616336: { what: 'read', run: journal.read },
-  525445254: { what: 'trim', run: journal.trim },
+  2859962422: { what: 'trim', run: journal.trim },
   11925534: { what: 'load snapshots', run: snapshots.loadSnapshots },
   1463953909: { what: 'save snapshots', run: snapshots.saveSnapshots({ isGuarded: true }) },
   3124055990: { what: 'intend blob', run: snapshots.intend },
@@ -58,7 +58,7 @@ const KNOWN: Readonly<Record<number, Known>> = {
 };
 
 /** Functions of the database, by the checksum of the text that makes them; see above. */
-export const FUNCTIONS: Readonly<Record<string, number>> = { save_snapshots: 2216501343 };
+export const FUNCTIONS: Readonly<Record<string, number>> = { save_snapshots: 2907966259 };
 
 /** What mutants run in the place of a statement, with its values. */
 const MUTANTS: Readonly<Record<string, Statement>> = {
