@@ -123,8 +123,10 @@ export class Exchange implements HttpRequest {
 
   /** Asks the handler and writes its answer. Never rejects. */
   async run(): Promise<void> {
+    let over: HttpResponse['over'];
     try {
       const response = await this.#options.http(this);
+      over = response.over;
       const head = this.#headOf(response);
       const { body, size } = response;
       if (typeof body === 'object' && Symbol.asyncIterator in body) await this.#pieces(head, body, size ?? null);
@@ -133,6 +135,8 @@ export class Exchange implements HttpRequest {
       else this.#whole(head, body ?? '', this.method === 'HEAD' ? size : undefined);
     } catch (error) {
       this.#fail(error);
+    } finally {
+      over?.();
     }
   }
 

@@ -189,8 +189,11 @@ export class ActorHost<Command> {
     if (slot === undefined || slot.actor === null) return;
     slot.isMoving = true;
     this.#moved.add(key);
-    await this.#stop(key, slot);
-    this.#deps.clock.after(MOVED_MS, () => this.#moved.delete(key));
+    try {
+      await this.#stop(key, slot);
+    } finally {
+      this.#deps.clock.after(MOVED_MS, () => this.#moved.delete(key));
+    }
   }
 
   /** Stops all actors in order; nothing is loaded any more. Resolves when each has written down its state, or could not: that is reported. */

@@ -69,8 +69,8 @@ export function makeApi(options: ApiOptions): HttpHandler {
     } catch (error) {
       response = refusal(error, exchange, options);
     }
-    const { status, body, size } = response;
-    return { status, headers: headersOf(response, exchange, options.origins), body, size };
+    const { status, body, size, over } = response;
+    return { status, headers: headersOf(response, exchange, options.origins), body, size, over };
   };
 }
 

@@ -3,94 +3,57 @@
  * several read the same bytes counted once; beyond that a read is refused, which may be asked again.
  */
 import { AppError } from '../../base/errors.ts';
-import { bytesIn, noneLonger, type Pieces } from '../../base/pieces.ts';
+import { bytesIn } from '../../base/pieces.ts';
 import type { HttpResponse } from './server.ts';
 
 const BYTES_MAX = 256 * 1024 * 1024;
-/** What is shorter is not counted; and it leaves in pieces of this length, each when the system has taken the one before. */
-const PIECE_BYTES = 256 * 1024;
+/** What is shorter is not counted. */
+const LONG_BYTES = 256 * 1024;
 
 interface Held {
+  readonly memory: object;
   readonly bytes: number;
-  readers: number;
 }
 
 export class LongAnswers {
-  /** By whose memory it is. */
-  readonly #held = new Map<object, Held>();
+  /** How many read it, by whose memory it is. */
+  readonly #readers = new Map<object, number>();
   #bytes = 0;
 
-  /** Held at the moment. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /**
-   * The answer as it is to leave: it counts until its body was read to its end, or the iterator of that was returned. One that is alone may be of any length.
-   * @throws AppError WORKER_OVERLOADED
-   */
+  /** The answer as it is to leave: it counts until it is over. One that is alone may be of any length. @throws AppError WORKER_OVERLOADED */
   leaving(response: HttpResponse): HttpResponse {
-    const pieces = longPiecesOf(response.body);
-    if (pieces === null) return response;
-    const letGo = this.#hold(pieces);
-    return { ...response, size: bytesIn(pieces), body: new Leaving(noneLonger(pieces, PIECE_BYTES), letGo) };
+    const held = heldBy(response.body);
+    if (held.bytes <= LONG_BYTES) return response;
+    this.#hold(held);
+    return { ...response, over: () => this.#letGo(held) };
   }
 
-  /** Of one array the memory that it is a part of counts, which others may read, too. */
-  #hold(pieces: Pieces): () => void {
-    const [only] = pieces;
-    const memory = pieces.length === 1 ? only!.buffer : pieces;
-    const held = this.#held.get(memory) ?? { bytes: pieces.length === 1 ? only!.buffer.byteLength : bytesIn(pieces), readers: 0 };
-    if (held.readers === 0) this.#take(memory, held);
-    held.readers += 1;
-    return () => {
-      held.readers -= 1;
-      if (held.readers > 0) return;
-      this.#held.delete(memory);
-      this.#bytes -= held.bytes;
-    };
+  #hold({ memory, bytes }: Held): void {
+    const readers = this.#readers.get(memory) ?? 0;
+    if (readers === 0) {
+      if (this.#bytes > 0 && this.#bytes + bytes > BYTES_MAX) throw new AppError('WORKER_OVERLOADED');
+      this.#bytes += bytes;
+    }
+    this.#readers.set(memory, readers + 1);
   }
 
-  #take(memory: object, held: Held): void {
-    if (this.#bytes > 0 && this.#bytes + held.bytes > BYTES_MAX) throw new AppError('WORKER_OVERLOADED');
-    this.#held.set(memory, held);
-    this.#bytes += held.bytes;
+  #letGo({ memory, bytes }: Held): void {
+    const readers = this.#readers.get(memory)! - 1;
+    if (readers > 0) {
+      this.#readers.set(memory, readers);
+      return;
+    }
+    this.#readers.delete(memory);
+    this.#bytes -= bytes;
   }
 }
 
-/** Null for a body that is short, or comes as it is read. */
-function longPiecesOf(body: HttpResponse['body']): Pieces | null {
-  if (typeof body === 'string') return Buffer.byteLength(body) > PIECE_BYTES ? [Buffer.from(body)] : null;
-  const pieces = body instanceof Uint8Array ? [body] : Array.isArray(body) ? (body as Pieces) : null;
-  return pieces !== null && bytesIn(pieces) > PIECE_BYTES ? pieces : null;
+/** Of bytes in one array the memory that they are a part of counts, which others may read, too. What comes as it is read holds next to nothing. */
+function heldBy(body: HttpResponse['body']): Held {
+  if (typeof body === 'string') return { memory: {}, bytes: body.length };
+  if (body instanceof Uint8Array)
+    return body.length <= LONG_BYTES ? NOTHING : { memory: body.buffer, bytes: body.buffer.byteLength };
+  return Array.isArray(body) ? { memory: body, bytes: bytesIn(body) } : NOTHING;
 }
 
-class Leaving implements AsyncIterableIterator<Uint8Array> {
-  readonly #pieces: Iterator<Uint8Array>;
-  #letGo: (() => void) | null;
-
-  constructor(pieces: Iterator<Uint8Array>, letGo: () => void) {
-    this.#pieces = pieces;
-    this.#letGo = letGo;
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  async next(): Promise<IteratorResult<Uint8Array>> {
-    const next = this.#pieces.next();
-    if (next.done === true) this.#end();
-    return next;
-  }
-
-  async return(): Promise<IteratorResult<Uint8Array>> {
-    this.#end();
-    return { done: true, value: undefined };
-  }
-
-  #end(): void {
-    this.#letGo?.();
-    this.#letGo = null;
-  }
-}
+const NOTHING: Held = { memory: {}, bytes: 0 };

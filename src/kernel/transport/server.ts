@@ -33,6 +33,8 @@ export interface HttpResponse {
   readonly body?: string | Uint8Array | Pieces | AsyncIterable<Uint8Array> | undefined;
   /** Of an iterable, where it is known: exactly so many bytes must come. Also for HEAD, where no body needs to be given. */
   readonly size?: number | undefined;
+  /** Called once when the answer has left, or will not: nothing of it is in memory for its sake any more. Must not throw. */
+  readonly over?: (() => void) | undefined;
 }
 
 /** Never rejects: errors are mapped to responses by the caller; one that escapes is a bare 500. */
