@@ -389,6 +389,27 @@ function answerContract(start: Start): void {
     expect([reply.headers['content-length'], digest(Buffer.concat(received))]).toEqual([String(bytes.length), digest(bytes)]);
   });
 
+  test('[LA3] an answer is over once: when it has left, or its client has gone', async () => {
+    const bytes = new Uint8Array(48 * MIB);
+    const bodies: readonly HttpResponse['body'][] = [bytes, 'short', bytes];
+    let [asked, ends] = [0, 0];
+    const { port } = await start(answering(() => ({ status: 200, body: bodies[asked++], over: () => (ends += 1) })));
+    for (const [at, { method }] of [{ method: 'GET' }, { method: 'HEAD' }].entries()) {
+      await ask(port, { method });
+      await settled(() => ends);
+      expect(ends).toBe(at + 1);
+    }
+    const request = http.get({ port, host: '127.0.0.1' });
+    const [reply] = (await once(request, 'response')) as [http.IncomingMessage];
+    reply.pause();
+    await settled(() => reply.socket.bytesRead);
+    expect(ends).toBe(2);
+    reply.on('error', () => undefined);
+    request.destroy();
+    await settled(() => ends);
+    expect(ends).toBe(3);
+  });
+
   test('[TR47] a long answer of text, or in pieces, is as long as its bytes', async () => {
     const text = 'x€'.repeat(200_000);
     const pieces = inPieces(text);
