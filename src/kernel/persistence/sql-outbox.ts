@@ -5,10 +5,11 @@
  * relay. What it does elsewhere may happen again, or never where it does it after the commit. When a consumer fails, the events that went with that one are relayed again one by one; the one
  * at fault waits longer and longer but is never dropped, and others pass it.
  */
-import { type Clock, pause } from '../../base/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { Log } from '../../base/observe.ts';
+import { Passes } from '../../base/passes.ts';
 import type { Outbox, OutboxConsumer, OutboxEvent } from './outbox.ts';
 import { named, type Query, type Sql, sql } from './sql.ts';
 
@@ -34,14 +35,16 @@ interface Registered {
 export class SqlOutbox implements Outbox {
   readonly #deps: SqlOutboxDeps;
   readonly #consumers = new Map<string, Registered>();
-  #stopPolling: () => void = () => undefined;
-  #pass: Promise<void> | null = null;
-  /** Counts nudges, so that one that comes during a pass is not lost. */
-  #nudges = 0;
-  #isClosed = false;
+  readonly #passes: Passes;
 
   constructor(deps: SqlOutboxDeps) {
     this.#deps = deps;
+    this.#passes = new Passes({
+      clock: deps.clock,
+      everyMs: POLL_EVERY_MS,
+      betweenMs: BETWEEN_PASSES_MS,
+      pass: () => this.#relayDue(),
+    });
   }
 
   /**
@@ -55,26 +58,23 @@ export class SqlOutbox implements Outbox {
   }
 
   start(): void {
-    this.#stopPolling = this.#deps.clock.every(POLL_EVERY_MS, () => this.nudge());
-    this.nudge();
+    this.#passes.start();
   }
 
   /** Resolves when the event under way is done; the others wait for the next start. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#stopPolling();
-    await this.idle();
+    await this.#passes.close();
   }
 
   /** Resolves when this worker relays nothing at the moment. */
   async idle(): Promise<void> {
-    await this.#pass;
+    await this.#passes.idle();
   }
 
   async add(db: Sql, ...events: readonly Omit<OutboxEvent, 'id'>[]): Promise<void> {
     const rows = JSON.stringify(events.map(({ type, payload }) => ({ type, payload })));
     await db.query(addQuery(rows));
-    if (this.#pass !== null) this.#nudges++; // a consumer may have written them, which nobody tells
+    this.#passes.again(); // a consumer may have written them, which nobody tells
   }
 
   /** Nobody need do these any more. @throws AppError DATABASE_UNAVAILABLE */
@@ -83,18 +83,12 @@ export class SqlOutbox implements Outbox {
   }
 
   nudge(): void {
-    this.#nudges++;
-    if (!this.#isClosed) this.#pass ??= this.#relayAll();
+    this.#passes.nudge();
   }
 
   /** Relays until nothing is due. Never rejects: the next poll tries again. */
-  async #relayAll(): Promise<void> {
-    for (let seen = -1; seen !== this.#nudges; ) {
-      if (seen >= 0) await pause(this.#deps.clock, BETWEEN_PASSES_MS);
-      seen = this.#nudges;
-      while ((await this.#relaySome()) && !this.#isClosed);
-    }
-    this.#pass = null; // in the turn of the last look at the nudges, so none falls between
+  async #relayDue(): Promise<void> {
+    while ((await this.#relaySome()) && !this.#passes.isClosed);
   }
 
   /**
@@ -118,7 +112,7 @@ export class SqlOutbox implements Outbox {
 
   async #relayOfType(ids: readonly number[], { consumer, togetherMax }: Registered): Promise<number | null> {
     let relayed = 0;
-    for (let at = 0; at < ids.length && !this.#isClosed; at += togetherMax) {
+    for (let at = 0; at < ids.length && !this.#passes.isClosed; at += togetherMax) {
       const count = await this.#relay(ids.slice(at, at + togetherMax), consumer);
       if (count === null) return null;
       relayed += count;

@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/observe.ts';
+import { Passes } from '../../../base/passes.ts';
 import type { Sql } from '../../../kernel/persistence/sql.ts';
 import type { Outgoing } from '../../../kernel/transport/outgoing.ts';
 import { type Claimed, claimQuery, findDue, insertTest, noteDelivered, noteFailed, release } from './queries.ts';
@@ -30,33 +31,26 @@ export class WebhookSender {
   readonly #taken = new Map<number, number>();
   readonly #attempts = new Set<Promise<unknown>>();
   readonly #end = new AbortController();
-  #stopLooking: () => void = () => undefined;
-  #pass: Promise<void> | null = null;
-  #isClosing = false;
-  /** Counts nudges, so that one that comes during a pass is not lost. */
-  #nudges = 0;
+  readonly #passes: Passes;
 
   constructor(deps: SenderDeps) {
     this.#deps = deps;
+    this.#passes = new Passes({ clock: deps.clock, everyMs: LOOK_EVERY_MS, betweenMs: 0, pass: () => this.#sendDue() });
   }
 
   start(): void {
-    this.#stopLooking = this.#deps.clock.every(LOOK_EVERY_MS, () => this.nudge());
-    this.nudge();
+    this.#passes.start();
   }
 
   /** Something may be due: looks at once. */
   nudge(): void {
-    this.#nudges += 1;
-    if (!this.#isClosing) this.#pass ??= this.#sendDue();
+    this.#passes.nudge();
   }
 
   /** What has no answer a little later is given up, and left to others or to the next start. */
   async close(): Promise<void> {
-    this.#isClosing = true;
-    this.#stopLooking();
     const cancel = this.#deps.clock.after(LAST_MS_MAX, () => this.#end.abort());
-    await this.#pass;
+    await this.#passes.close();
     await Promise.all(this.#attempts);
     cancel();
   }
@@ -71,13 +65,9 @@ export class WebhookSender {
     return { id, isDelivered: (await attempt) === 'delivered' };
   }
 
-  /** Looks until nobody has nudged meanwhile. Never rejects: the next look tries again. */
+  /** Never rejects: the next look tries again. */
   async #sendDue(): Promise<void> {
-    for (let seen = -1; seen !== this.#nudges && !this.#isClosing; ) {
-      seen = this.#nudges;
-      await this.#claimAll().catch((error: unknown) => this.#deps.log.warn({ err: error }, 'webhooks not looked at'));
-    }
-    this.#pass = null; // in the turn of the last look at the nudges, so none falls between
+    await this.#claimAll().catch((error: unknown) => this.#deps.log.warn({ err: error }, 'webhooks not looked at'));
   }
 
   async #claimAll(): Promise<void> {
