@@ -9,10 +9,10 @@ import { PINNED } from './pinned.ts';
 import { Pool } from './pool.ts';
 
 /** A newcomer's first test run is not to take all the time that CI has. */
-const SEEDS = process.env.CI ? 20_000 : 2_000;
+const SEEDS = process.env.CI ? 4_000 : 2_000;
 /** On a slow machine fewer, so that it does not hold up a run of everything; `npm run sim` has no such bound. */
-const BUDGET_MS = 120_000;
-const SEEDS_LEAST = SEEDS / 40;
+const BUDGET_MS = 60_000;
+const SEEDS_LEAST = 200;
 const MUTANT_SEEDS_MAX = 1_500;
 /** They take what the tests beside this one leave. */
 const PROCESSES = 2;
@@ -39,7 +39,7 @@ test.each(PINNED)('[SM2] nothing is broken with the seed that once found: $found
   expect((await runBatch({ ...asItIs, from: seed, seeds: 1 })).failures).toEqual([]);
 });
 
-test(`[SM2] nothing is broken in ${SEEDS} seeds, or as many as two minutes hold`, {
+test(`[SM2] nothing is broken in ${SEEDS} seeds, or as many as a minute holds`, {
   timeout: TIMEOUT_MS,
 }, async () => {
   const sum = await pool.run({ ...asItIs, from: 1, seeds: SEEDS, until: 'first failure', budgetMs: BUDGET_MS });
