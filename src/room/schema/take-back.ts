@@ -7,7 +7,7 @@
  * them the two would go round for ever.
  */
 import { CRDT, OP, type Op } from '../../protocol/storage-ops.ts';
-import { echoOfKnown, isMadeBy } from '../storage/apply-create.ts';
+import { echoOfKnown, isMadeBy, withoutIntent } from '../storage/apply-create.ts';
 import type { ObjectNode } from '../storage/nodes.ts';
 import type { Slot, Storage } from '../storage/tree.ts';
 import { opThatSays } from '../storage/verdict.ts';
@@ -45,10 +45,15 @@ function* slotsAtOdds({ nodes }: Storage, ops: readonly Op[], { changed, rejecte
   }
 }
 
-/** Of an edit of a text nothing is left; the client then takes the text from its snapshot (protocol 6.3). A create that is known stands where it is. */
+/**
+ * Of an edit of a text nothing is left; the client then takes the text from its snapshot (protocol 6.3). A create that is known stands where it is, and
+ * no other replaces anything: what a client puts aside for it, as what came there since it sent the op twice, it does not take from a snapshot again.
+ */
 function echoOf(storage: Storage, op: Op): Op {
-  const known = 'parentId' in op ? storage.nodes.get(op.id) : undefined;
-  if ('parentId' in op && known !== undefined && isMadeBy(known, op)) return echoOfKnown(known, op);
+  if ('parentId' in op) {
+    const known = storage.nodes.get(op.id);
+    return known !== undefined && isMadeBy(known, op) ? echoOfKnown(known, op) : withoutIntent(op);
+  }
   const text = op.type === OP.UPDATE_TEXT ? storage.nodes.get(op.id) : undefined;
   if (op.type !== OP.UPDATE_TEXT || text?.type !== CRDT.TEXT) return op;
   return { ...op, baseVersion: text.version, version: text.version, ops: [] };

@@ -83,7 +83,8 @@ export function echoOfKnown(node: StorageNode & { readonly key: string }, op: Cr
   return node.type === CRDT.TEXT ? ({ ...echo, data: node.data, version: node.version } as Op) : echo;
 }
 
-function withoutIntent({ intent, deletedId, ...echo }: CreateOp): CreateOp {
+/** A create that replaces nothing. */
+export function withoutIntent({ intent, deletedId, ...echo }: CreateOp): CreateOp {
   return echo as CreateOp;
 }
 

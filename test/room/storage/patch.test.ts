@@ -10,6 +10,7 @@ import { opsFromLson } from '../../../src/room/storage/lson.ts';
 import { NODE_DEPTH_MAX } from '../../../src/room/storage/nodes.ts';
 import { applyJsonPatch, checkPatch, PATCH_OPERATIONS_MAX } from '../../../src/room/storage/patch.ts';
 import { PATCH_CHANGES_MAX, PATCH_COPIED_MAX } from '../../../src/room/storage/patch-places.ts';
+import { REWRITTEN_RUNS_MAX } from '../../../src/room/storage/patch-steps.ts';
 import { SortedKeys } from '../../../src/room/storage/sorted-keys.ts';
 import { emptyStorage, type Storage } from '../../../src/room/storage/tree.ts';
 import { compactNodes, toJson, toPlainLson } from '../../support/storage-documents.ts';
@@ -206,6 +207,31 @@ describe('remove and replace', () => {
     expect(patched({ op: 'replace', path: '/text', value: '' }, { op: 'replace', path: '/text', value: [] }).text).toEqual([]);
     expect(patched({ op: 'add', path: '/text', value: 3 }).text).toBe(3);
   });
+
+  test.each(['/text', '/texts/0', '/map/text'] as const)(
+    '[JP13] a text of many runs comes in place of the one at %s, so that no client takes seconds over it',
+    (path) => {
+      const storage = furnished();
+      patch(
+        storage,
+        { op: 'add', path: '/texts', value: [node('LiveText', 'a'), 'b'] },
+        { op: 'add', path: '/map/text', value: node('LiveText', 'a') },
+      );
+      const runs = (count: number) => Array.from({ length: count }, (_, at) => ['word ', { at }]);
+      const ids = newIds(700);
+      const replace = (value: Json) =>
+        applyJsonPatch(storage, { operations: checkPatch([{ op: 'replace', path, value }]) }, ids).forwards;
+      expect(replace(runs(REWRITTEN_RUNS_MAX))).toMatchObject([{ type: OP.UPDATE_TEXT }]);
+      expect(replace(runs(REWRITTEN_RUNS_MAX + 1))).toMatchObject([
+        { type: OP.CREATE_TEXT, data: { length: REWRITTEN_RUNS_MAX + 1 } },
+      ]);
+      replace(node('LiveText', runs(20_000)));
+      const furniture = toJson(storage) as Record<string, any>;
+      const there = { '/text': furniture.text, '/texts/0': furniture.texts[0], '/map/text': furniture.map.text };
+      expect(there[path]).toEqual(runs(20_000));
+      expect(furniture.texts).toHaveLength(2);
+    },
+  );
 });
 
 describe('move, copy and test', () => {
