@@ -51,12 +51,13 @@ describe.skipIf(!services.has('browser'))('the console', async () => {
   }, async () => {
     const context = await browser.newContext();
     const { page } = await openTab(context, `${server.url}/console`);
-    const said = async (): Promise<string | null> => {
-      await page.getByLabel('Secret key').fill('sk_wrong');
+    const said = async (secretKey = 'sk_wrong'): Promise<string | null> => {
+      await page.getByLabel('Secret key').fill(secretKey);
       await page.getByRole('button', { name: 'Open' }).click();
       return page.getByRole('alert').textContent();
     };
     expect(await said()).toBe('The server does not know this key.');
+    expect(await said('sk_…')).toBe('The server does not know this key.');
     const body = JSON.stringify({ error: 'DATABASE_UNAVAILABLE', message: 'The database is away.' });
     await page.route('**/v2/rooms?*', (route) => route.fulfill({ status: 503, body }));
     await page.reload();
@@ -115,6 +116,55 @@ describe.skipIf(!services.has('browser'))('the console', async () => {
     await page.getByRole('heading', { name: 'Rooms' }).waitFor();
     expect((await ask(server, roomPath(roomId))).status).toBe(404);
     expect((await ask(server, roomPath(`${roomId}-other`))).status).toBe(200);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  test('[CS10] what is shown is not taken for what is: a room that was deleted, or an answer that did not come, is said', {
+    timeout: TEST_MS_MAX,
+  }, async () => {
+    const roomId = freshRoomId('console');
+    await ask(server, '/v2/rooms', { json: { id: roomId, defaultAccesses: [] } });
+    const { page } = await signedIn();
+    await page.route('**/v2/rooms?*', (route) => route.abort());
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('alert').filter({ hasText: 'The server does not answer.' }).waitFor();
+    expect(await page.locator('tbody tr').count()).toBeGreaterThan(0);
+    await page.goto(`${server.url}/console#/rooms/${roomId}/connections`);
+    await page.getByText('Nobody is here; the room sleeps.').waitFor();
+    await ask(server, roomPath(roomId), { method: 'DELETE' });
+    await page.getByRole('alert').filter({ hasText: 'does not exist' }).waitFor();
+    await page.context().close();
+  });
+
+  test('[CS11] a tab shows at once what was done above it', { timeout: TEST_MS_MAX }, async () => {
+    const roomId = freshRoomId('console');
+    await ask(server, '/v2/rooms', { json: { id: roomId, defaultAccesses: [] } });
+    const { page } = await signedIn();
+    await page.goto(`${server.url}/console#/rooms/${roomId}/versions`);
+    await page.getByText('No versions yet.').waitFor();
+    await page.getByRole('button', { name: 'Make a version' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Make a version' }).click();
+    await page.locator('.version-row').waitFor();
+    await page.context().close();
+  });
+
+  test('[CS12] any room id is found by what is typed, and opened by its address, also as somebody types it', {
+    timeout: TEST_MS_MAX,
+  }, async () => {
+    const { page, errors } = await signedIn();
+    for (const end of ['100%', 'a\\b', '../x', 'a%2Fb', '<b>x</b>']) {
+      const roomId = `${freshRoomId('odd')}${end}`;
+      await ask(server, '/v2/rooms', { json: { id: roomId, defaultAccesses: [] } });
+      await page.goto(`${server.url}/console#/rooms`);
+      await page.getByLabel('Search rooms').fill(roomId);
+      await page.getByRole('button', { name: 'Search' }).click();
+      await page.getByRole('link', { name: roomId, exact: true }).click();
+      await page.getByRole('heading', { name: roomId, exact: true }).waitFor();
+      await page.getByText('Nobody is here; the room sleeps.').waitFor();
+    }
+    await page.goto(`${server.url}/console#/rooms/100%`);
+    await page.getByRole('heading', { name: '100%', exact: true }).waitFor();
     expect(errors).toEqual([]);
     await page.context().close();
   });

@@ -13,8 +13,11 @@ export interface WebFile {
 /** By path, as a browser asks for them: `/assets/demo-X2KB.js`. */
 export type WebFiles = ReadonlyMap<string, WebFile>;
 
-/** Under this path the name of a file changes with its content. */
+/** What pages are made of is under this path. */
 export const ASSETS_PATH = '/assets/';
+
+/** The build leaves it in names that change with the content: `demo-X2KBQ7PD.js`. */
+const HASH_IN_NAME = /-[0-9A-Z]{8}\./;
 
 const METHODS = 'GET, HEAD';
 const YEAR_SECONDS = 31_536_000;
@@ -64,7 +67,7 @@ function answer({ method, path, headers }: HttpRequest, file: WebFile, kind: 'as
     etag: file.etag,
     vary: 'accept-encoding',
     'x-content-type-options': 'nosniff',
-    'cache-control': kind === 'asset' ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache',
+    'cache-control': HASH_IN_NAME.test(path) ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache',
     ...(kind === 'page' && PAGE_HEADERS),
   };
   if (headers['if-none-match'] === file.etag) return { status: 304, headers: common };

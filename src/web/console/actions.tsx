@@ -67,7 +67,7 @@ const ACTIONS: Readonly<Record<Name, Action>> = {
   },
 };
 
-export function Actions({ roomId }: { roomId: string }) {
+export function Actions({ roomId, onDone }: { roomId: string; onDone: () => void }) {
   const [open, setOpen] = useState<Name | null>(null);
   const [said, setSaid] = useState('');
   return (
@@ -90,6 +90,7 @@ export function Actions({ roomId }: { roomId: string }) {
           onEnd={(words) => {
             setOpen(null);
             setSaid(words);
+            if (words !== '') onDone();
           }}
         />
       )}

@@ -32,7 +32,7 @@ export function Connections({ roomId }: { roomId: string }) {
   const search = new URLSearchParams({ limit: String(PER_PAGE), ...(after !== undefined && { after: String(after) }) });
   const page = useLoaded<Page>(consolePath(roomId, `/connections?${search}`), EVERY_MS);
   const [leaving, setLeaving] = useState<Connection | null>(null);
-  if (page.value === null) return <Waiting of={page} />;
+  if (page.value === null || (page.value.total === 0 && page.error !== null)) return <Waiting of={page} />;
   const { isAwake, version, total, nextAfter, data } = page.value;
   if (total === 0) {
     return (

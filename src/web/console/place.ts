@@ -19,10 +19,19 @@ export function usePlace(): Place {
 
 export function placeOf(hash: string): Place {
   const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?');
-  const [view, roomId, tab] = path.split('/').map(decodeURIComponent);
+  const [view, roomId, tab] = path.split('/').map(decoded);
   if (view === 'workers') return { view };
   if (view === 'rooms' && roomId !== undefined && roomId !== '') return { view: 'room', roomId, tab: tab ?? 'connections' };
   return { view: 'rooms', query: new URLSearchParams(search).get('query') ?? '' };
+}
+
+/** An address that somebody typed may hold a sign of percent that means itself. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 export function hrefOf(place: Place): string {

@@ -1,4 +1,5 @@
 /** One room: what is in it, a tab for each kind, and what can be done to it. */
+import { useState } from 'react';
 import { Access } from './access.tsx';
 import { Actions } from './actions.tsx';
 import { roomPath } from './api.ts';
@@ -22,6 +23,8 @@ const TABS: readonly { id: string; name: string }[] = [
 
 export function RoomView({ roomId, tab }: { roomId: string; tab: string }) {
   const room = useLoaded<RoomRow>(roomPath(roomId));
+  /** How many things were done here: each tab then asks anew. */
+  const [turn, setTurn] = useState(0);
   return (
     <>
       <p className="crumbs">
@@ -36,7 +39,7 @@ export function RoomView({ roomId, tab }: { roomId: string; tab: string }) {
             </p>
           )}
         </div>
-        <Actions roomId={roomId} />
+        <Actions roomId={roomId} onDone={() => setTurn(turn + 1)} />
       </div>
       {room.error !== null ? (
         <Problem error={room.error} />
@@ -49,7 +52,7 @@ export function RoomView({ roomId, tab }: { roomId: string; tab: string }) {
               </a>
             ))}
           </nav>
-          <Tab tab={tab} roomId={roomId} room={room.value} />
+          <Tab key={turn} tab={tab} roomId={roomId} room={room.value} />
         </>
       )}
     </>

@@ -54,7 +54,8 @@ export function RoomsView({ query }: { query: string }) {
           </button>
         </form>
       </div>
-      {page.value === null ? <Waiting of={page} /> : <RoomTable rooms={page.value.data} isFiltered={query !== ''} />}
+      {(page.value === null || page.error !== null) && <Waiting of={page} />}
+      {page.value !== null && <RoomTable rooms={page.value.data} isFiltered={query !== ''} />}
       <div className="row pages">
         <button type="button" disabled={trail.length === 0} onClick={() => setTrail(trail.slice(0, -1))}>
           Newer
@@ -74,7 +75,7 @@ export function RoomsView({ query }: { query: string }) {
 
 /** What is no query is the beginning of an id. */
 function asQuery(text: string): string {
-  return text === '' || text.includes('"') ? text : `roomId^"${text}"`;
+  return text === '' || text.includes('"') ? text : `roomId^${JSON.stringify(text)}`;
 }
 
 function RoomTable({ rooms, isFiltered }: { rooms: readonly RoomRow[]; isFiltered: boolean }) {

@@ -4,6 +4,10 @@ import { Mark } from '../shared/mark.tsx';
 import { makeApi, type Refusal } from './api.ts';
 import { keptKey } from './session.tsx';
 
+/** Others come along when text is copied; a browser sends none of them. */
+const KEY_SIGNS = /^[\x21-\x7e]+$/;
+const UNKNOWN_KEY = 'The server does not know this key.';
+
 export function SignIn({ onKey }: { onKey: (secretKey: string) => void }) {
   const [text, setText] = useState('');
   const [problem, setProblem] = useState<string | null>(null);
@@ -11,6 +15,7 @@ export function SignIn({ onKey }: { onKey: (secretKey: string) => void }) {
   const onSubmit = async (event: FormEvent) => {
     event.preventDefault();
     const secretKey = text.trim();
+    if (!KEY_SIGNS.test(secretKey)) return setProblem(UNKNOWN_KEY);
     setBusy(true);
     setProblem(null);
     try {
@@ -56,5 +61,5 @@ export function SignIn({ onKey }: { onKey: (secretKey: string) => void }) {
 }
 
 function problemOf({ status, message }: Refusal): string {
-  return status === 401 || status === 403 ? 'The server does not know this key.' : message;
+  return status === 401 || status === 403 ? UNKNOWN_KEY : message;
 }

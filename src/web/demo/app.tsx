@@ -4,6 +4,7 @@ import { ClientSideSuspense, LiveblocksProvider, RoomProvider } from '@liveblock
 import { LiveblocksUiConfig } from '@liveblocks/react-ui';
 import { Board } from './board.tsx';
 import { Comments } from './comments.tsx';
+import { Ended } from './ended.tsx';
 import { Header } from './header.tsx';
 import { List } from './list.tsx';
 import { metBy } from './met.ts';
@@ -17,7 +18,7 @@ const visitor = thisVisitor();
 
 /** `/?room=team` is a room of its own; all others meet in `demo`. */
 const wanted = new URLSearchParams(location.search).get('room');
-const roomId = wanted === null || wanted === '' ? 'demo' : `demo:${wanted.slice(0, 60)}`;
+const roomId = wanted === null || wanted === '' ? 'demo' : `demo:${[...wanted].slice(0, 60).join('')}`;
 
 /** A cursor is told this often at most. */
 const THROTTLE_MS = 33;
@@ -52,6 +53,7 @@ export function App() {
         <RoomProvider id={roomId} initialPresence={{ cursor: null, noteId: null }} initialStorage={firstStorage}>
           <Header visitor={visitor} />
           <main>
+            <Ended />
             <p className="lead">
               Everything here is shared.{' '}
               <a href={location.href} target="_blank" rel="noopener opener">
@@ -62,10 +64,18 @@ export function App() {
             <Trouble>
               <ClientSideSuspense fallback={<WaitingRoom />}>
                 <div className="room">
-                  <Board />
-                  <SharedText visitor={visitor} />
-                  <List />
-                  <Comments />
+                  <Trouble className="board-card">
+                    <Board />
+                  </Trouble>
+                  <Trouble className="text-card">
+                    <SharedText visitor={visitor} />
+                  </Trouble>
+                  <Trouble className="list-card">
+                    <List />
+                  </Trouble>
+                  <Trouble className="comments-card">
+                    <Comments />
+                  </Trouble>
                 </div>
               </ClientSideSuspense>
             </Trouble>

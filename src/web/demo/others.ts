@@ -7,10 +7,14 @@ export interface Seen {
   readonly color: string;
 }
 
-export function seen(info: Partial<Seen> | undefined): Seen {
-  const name = typeof info?.name === 'string' && info.name !== '' ? info.name : 'Somebody';
-  const color = /^#[0-9a-f]{6}$/i.test(String(info?.color)) ? String(info?.color) : '#57534e';
-  return { name, color };
+const NAME_LENGTH_MAX = 40;
+
+export function seen(info: unknown): Seen {
+  const { name, color } = (info ?? {}) as { name?: unknown; color?: unknown };
+  return {
+    name: typeof name === 'string' && name !== '' ? name.slice(0, NAME_LENGTH_MAX) : 'Somebody',
+    color: typeof color === 'string' && /^#[0-9a-f]{6}$/i.test(color) ? color : '#57534e',
+  };
 }
 
 /** Null when it is nowhere on the board. */

@@ -12,7 +12,7 @@ const client = createClient({
   baseUrl: '${origin}',
   authEndpoint: () => fetch('${origin}/demo/token', ask).then((answer) => answer.json()),
 });
-const { root } = await client.enterRoom('${roomId}').room.getStorage();
+const { root } = await client.enterRoom(${JSON.stringify(roomId)}).room.getStorage();
 root.get('list').push(new LiveObject({ id: crypto.randomUUID(), text: 'Hello from my own code', done: false }));`;
 }
 

@@ -7,18 +7,24 @@ import { CollaborationCaret } from '@tiptap/extension-collaboration-caret';
 import { Placeholder } from '@tiptap/extension-placeholder';
 import { type Editor, EditorContent, useEditor, useEditorState } from '@tiptap/react';
 import { StarterKit } from '@tiptap/starter-kit';
+import { useMemo } from 'react';
 import { useIsEditorReady } from './editor-ready.ts';
+import { keepText, safeAwareness } from './editor-safe.ts';
 import type { Visitor } from './visitor.ts';
 
 export function SharedText({ visitor: { name, color } }: { visitor: Visitor }) {
   const provider = getYjsProviderForRoom(useRoom());
   const isReady = useIsEditorReady(provider);
+  const doc = provider.getYDoc();
+  const fragment = doc.getXmlFragment('text');
+  keepText(fragment); // before the editor: who listens first hears first
+  const awareness = useMemo(() => safeAwareness(provider.awareness, doc), [provider, doc]);
   const editor = useEditor({
     extensions: [
       StarterKit.configure({ undoRedo: false, link: false }), // Yjs undoes what this person did, and only that
       Placeholder.configure({ placeholder: 'Write here. Two people may write in one sentence.' }),
-      Collaboration.configure({ document: provider.getYDoc(), field: 'text' }),
-      CollaborationCaret.configure({ provider, user: { name, color } }),
+      Collaboration.configure({ fragment }),
+      CollaborationCaret.configure({ provider: { awareness }, user: { name, color } }),
     ],
     editorProps: { attributes: { 'aria-label': 'Shared text', 'aria-multiline': 'true', role: 'textbox' } },
     immediatelyRender: true,

@@ -1,11 +1,12 @@
 /** What is seen until the room is there: its shape, and after a while why it may take so long. */
-import { useLostConnectionListener } from '@liveblocks/react/suspense';
+import { useLostConnectionListener, useStatus } from '@liveblocks/react/suspense';
 import { useEffect, useState } from 'react';
 
 const LONG_MS = 5_000;
 
 export function WaitingRoom() {
   const [isLong, setLong] = useState(false);
+  const status = useStatus();
   useEffect(() => {
     const timer = setTimeout(() => setLong(true), LONG_MS);
     return () => clearTimeout(timer);
@@ -15,7 +16,7 @@ export function WaitingRoom() {
     <div className="room waiting">
       <div className="card board-card">
         <p className="empty" role="status">
-          {isLong ? 'The server does not answer. This page goes on trying.' : 'Entering the room…'}
+          {wordsFor(status, isLong)}
         </p>
       </div>
       <div className="card text-card" />
@@ -23,4 +24,9 @@ export function WaitingRoom() {
       <div className="card comments-card" />
     </div>
   );
+}
+
+function wordsFor(status: string, isLong: boolean): string {
+  if (status === 'disconnected') return 'This room cannot be entered.';
+  return isLong ? 'The server does not answer. This page goes on trying.' : 'Entering the room…';
 }

@@ -10,7 +10,8 @@ const file = (text: string, gzipped: Uint8Array | null = null): WebFile => ({
 });
 const files = new Map([
   ['/demo.html', file('page')],
-  ['/assets/demo-X.js', file('script', Buffer.from('zipped'))],
+  ['/assets/demo-X2KBQ7PD.js', file('script', Buffer.from('zipped'))],
+  ['/assets/mark.svg', file('mark')],
 ]);
 const others = async () => ({ status: 404, body: 'others' });
 const serve = servePages({ files, pages: { '/': '/demo.html' } }, others);
@@ -39,22 +40,27 @@ describe('a page', () => {
     expect(await ask('/', {}, 'HEAD')).toMatchObject({ status: 200 });
     for (const method of ['POST', 'DELETE', 'OPTIONS']) {
       expect(await ask('/', {}, method)).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
-      expect(await ask('/assets/demo-X.js', {}, method)).toMatchObject({ status: 405 });
+      expect(await ask('/assets/demo-X2KBQ7PD.js', {}, method)).toMatchObject({ status: 405 });
     }
   });
 });
 
 test('[WP2] files whose names change may be kept for a year, and are compressed for those who take that', async () => {
-  const zipped = await ask('/assets/demo-X.js', { 'accept-encoding': 'br, gzip' });
+  const zipped = await ask('/assets/demo-X2KBQ7PD.js', { 'accept-encoding': 'br, gzip' });
   expect(zipped.headers).toMatchObject({
     'cache-control': 'public, max-age=31536000, immutable',
     'content-encoding': 'gzip',
     vary: 'accept-encoding',
   });
   expect(String(zipped.body)).toBe('zipped');
-  const plain = await ask('/assets/demo-X.js', { 'accept-encoding': 'identity' });
+  const plain = await ask('/assets/demo-X2KBQ7PD.js', { 'accept-encoding': 'identity' });
   expect(plain.headers).not.toHaveProperty('content-encoding');
   expect(String(plain.body)).toBe('script');
+});
+
+test('[WP6] of files whose names stay the same each is asked about each time, by its tag', async () => {
+  expect((await ask('/assets/mark.svg')).headers).toMatchObject({ 'cache-control': 'no-cache', etag: '"mark"' });
+  expect(await ask('/assets/mark.svg', { 'if-none-match': '"mark"' })).toMatchObject({ status: 304 });
 });
 
 test('[WP3] other paths are handed on, and all when nothing was built', async () => {
