@@ -31,4 +31,13 @@ export const YJS_ERRORS = {
     message: (facts) => `Another live session writes as Yjs client ${facts.clientId}.`,
     suggestion: 'Give each Y.Doc its own clientID; Yjs picks a random one by itself.',
   },
+  YJS_CLIENT_ID_HELD: {
+    status: 409,
+    close: 1012,
+    retry: true,
+    message: (facts) =>
+      `The Yjs update was refused for now: it uses up clocks of client ${facts.clientId}, as which another live session writes.`,
+    suggestion:
+      'Try again: if it is the same client, whose connection broke, its former session ends once it was silent for long enough.',
+  },
 } as const satisfies Record<string, ErrorEntry>;

@@ -108,6 +108,21 @@ export function soleAwareness(update: Uint8Array): AwarenessClock | null {
   }
 }
 
+/** Whose states a message tells, and as of when; the states are not looked at. None of bytes that are no such message. */
+export function awarenessClocks(update: Uint8Array): AwarenessClock[] {
+  const decoder = decoding.createDecoder(update);
+  const clocks: AwarenessClock[] = [];
+  try {
+    for (let left = decoding.readVarUint(decoder); left > 0; left -= 1) {
+      clocks.push(readClock(decoder));
+      decoding.readVarUint8Array(decoder); // the state
+    }
+    return clocks;
+  } catch {
+    return []; // too short; the room refuses it
+  }
+}
+
 /** Whose states a frame of ours tells, and as of when; none when it is about something else. */
 export function awarenessClocksIn(frame: Uint8Array): AwarenessClock[] {
   const decoder = decoding.createDecoder(frame);

@@ -325,6 +325,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
 
   pass(commands: readonly Command[]): void {
     for (const command of commands) {
+      if (this.#told.isEcho(command)) continue;
       this.#told.note(command);
       if (this.#phase.name !== 'entered')
         this.#unanswered?.note(command); // it ended with the command before

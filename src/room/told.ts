@@ -9,7 +9,7 @@ import { putNewest } from '../base/newest.ts';
 import { SmallMap } from '../base/small.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
-import { awarenessClocksIn, soleAwareness } from '../protocol/yjs-frames.ts';
+import { awarenessClocks, awarenessClocksIn, soleAwareness } from '../protocol/yjs-frames.ts';
 import { lackedBy } from './kept-presence.ts';
 import type { Command } from './shapes.ts';
 
@@ -44,6 +44,17 @@ export class Told {
       this.#heard ??= new SmallMap();
       putNewest(this.#heard, clientId, clock, HEARD_MAX);
     }
+  }
+
+  /**
+   * Whether its client only says again what it has heard of others, as y-websocket does, and has not said who it is itself. Of one who has left meanwhile
+   * the room would take it for the client's own.
+   */
+  isEcho(command: Command): boolean {
+    const heard = this.#heard;
+    if (command.type !== 'awareness.change' || heard === null) return false;
+    const clocks = awarenessClocks(command.update);
+    return clocks.length > 0 && clocks.every(({ clientId, clock }) => clock <= (heard.get(clientId) ?? -1));
   }
 
   note(command: Command): void {

@@ -188,6 +188,23 @@ describe('y-websocket', () => {
     await until('it is stored', async () => (await storedText(roomId)) === 'offline');
   });
 
+  test('[E2E-Y7] back before the server knows that its former connection is dead, it brings what it wrote and deleted meanwhile', async () => {
+    const roomId = freshRoomId('half-open');
+    await backend.createRoom(roomId, { defaultAccesses: [] });
+    const doc = docWith('typed');
+    const former = await enterRaw(server, { roomId, userId: 'yan' });
+    former.send({ type: CODE.ydocUpdate, update: base64(Y.encodeStateAsUpdate(doc)), v2: false });
+    await former.roundTrip();
+    const text = doc.getText('text');
+    text.insert(5, 'x'.repeat(20_000));
+    text.delete(5, 20_000);
+    text.insert(5, ' and written offline');
+    const back = plainEditorWith(server, { roomId, params: { token: await accessTokenFor(server, { userId: 'yan' }) }, doc });
+    await until('it is sent away for now', () => back.network.closeCodes.includes(1012));
+    former.leave();
+    await until('all of it is stored', async () => (await storedText(roomId)) === 'typed and written offline');
+  });
+
   test('[E2E-Y1] the public key opens it too', async () => {
     const roomId = freshRoomId('plain-public');
     await backend.createRoom(roomId, { defaultAccesses: ['*:write'] });

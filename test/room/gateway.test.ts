@@ -8,6 +8,7 @@ import type { Sheddable } from '../../src/kernel/shedding.ts';
 import type { Frame } from '../../src/kernel/transport/frame.ts';
 import type { SocketHandler } from '../../src/kernel/transport/server.ts';
 import { FULL_ACCESS, type Permissions } from '../../src/protocol/permissions.ts';
+import { type AwarenessState, awarenessFrame, encodeAwareness } from '../../src/protocol/yjs-frames.ts';
 import type { Admission, Visit } from '../../src/room/admission.ts';
 import { Gateway } from '../../src/room/gateway.ts';
 import { Intake } from '../../src/room/intake.ts';
@@ -239,6 +240,22 @@ test('[GW11] who missed cursors asks its room where all others are once it has c
     clock.advance(2_000);
     expect(told).toHaveLength(1);
   }
+});
+
+test('[AW15] what a Yjs client says again of others before it has said who it is does not reach the room, which may know them no more', async () => {
+  const { enter, told, gateway } = aGateway();
+  const { handler } = await enter('/yjs/room', 'token=t');
+  const frameOf = (...states: [clientId: number, clock: number, state: AwarenessState['state']][]) =>
+    awarenessFrame(encodeAwareness(states.map(([clientId, clock, state]) => ({ clientId, clock, state }))));
+  const heard = frameOf([8, 5, { at: 5 }], [9, 2, null]);
+  gateway.deliver([recipientOf(asSessionId('w-1'))], [{ data: heard, droppable: true }]);
+  told.length = 0;
+  handler.message(heard);
+  handler.message(frameOf([8, 4, { at: 4 }]));
+  expect(told).toEqual([]);
+  handler.message(frameOf([7, 0, { at: 0 }]));
+  handler.message(frameOf([8, 5, { at: 5 }], [7, 1, { at: 1 }]));
+  expect(told.map(({ type }) => type)).toEqual(['awareness.change', 'awareness.change']);
 });
 
 test('[GW4] nothing of a frame reaches the room once the connection is closed in the middle of it', async () => {

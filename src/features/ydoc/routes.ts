@@ -69,7 +69,14 @@ export const putYdocRoute = route({
   body: bytes({ bytesMax: UPDATE_BYTES_MAX }),
   reply: empty(200),
   mustTake: mustTakeChanges,
-  refuses: ['ROOM_NOT_FOUND', 'YJS_UPDATE_INVALID', 'YJS_UPDATE_EARLY', 'YJS_UPDATE_CROWDED', 'YJS_CLIENT_ID_IN_USE'],
+  refuses: [
+    'ROOM_NOT_FOUND',
+    'YJS_UPDATE_INVALID',
+    'YJS_UPDATE_EARLY',
+    'YJS_UPDATE_CROWDED',
+    'YJS_CLIENT_ID_IN_USE',
+    'YJS_CLIENT_ID_HELD',
+  ],
   async handle({ params, query, body, once }, { rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     if (body.byteLength === 0)

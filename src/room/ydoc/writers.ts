@@ -3,11 +3,11 @@
  *
  * A session is never refused for sending another's structs (people forward what they have): only for sending something *else*
  * at the same clock while the other writer is live, or for using up a live writer's clocks with content that is deleted
- * already.
+ * already. The latter for the moment only: it may be the same client, back before anybody noticed that its former connection
+ * is dead, with much that it wrote and deleted meanwhile.
  */
 import { AppError } from '../../base/errors.ts';
 import type { SessionId } from '../../base/ids.ts';
-import { invalidUpdate } from './byte-reader.ts';
 import type { YdocLimits } from './limits.ts';
 import type { Span } from './scan.ts';
 import type { Vector } from './vector.ts';
@@ -32,13 +32,13 @@ export type Writers = Map<number, Writer>;
 const NUMBERS = 4;
 const RING_STRUCTS_MIN = 4;
 
-/** @throws AppError YJS_CLIENT_ID_IN_USE, YJS_UPDATE_INVALID */
+/** @throws AppError YJS_CLIENT_ID_IN_USE, YJS_CLIENT_ID_HELD */
 export function checkWriters(writers: Writers, spans: readonly Span[], known: Vector, from: Sender, limits: YdocLimits): void {
   for (const span of spans) {
     const writer = writers.get(span.client);
     if (writer === undefined || writer.session === from.session || !from.live.has(writer.session)) continue;
     if (deletedAdvance(span, known) > limits.strangerAdvanceMax) {
-      throw invalidUpdate(`it uses up clocks of client ${span.client}, as which another live session writes`);
+      throw new AppError('YJS_CLIENT_ID_HELD', { clientId: span.client });
     }
     if (contradicts(writer, span.live)) throw new AppError('YJS_CLIENT_ID_IN_USE', { clientId: span.client });
   }

@@ -56,7 +56,7 @@ export function emptyYdoc(): Ydoc {
 
 /**
  * Takes a client's update, or refuses it before anything changed.
- * @throws AppError YJS_UPDATE_INVALID, YJS_UPDATE_EARLY, YJS_UPDATE_CROWDED, PAYLOAD_TOO_LARGE, YJS_CLIENT_ID_IN_USE
+ * @throws AppError YJS_UPDATE_INVALID, YJS_UPDATE_EARLY, YJS_UPDATE_CROWDED, PAYLOAD_TOO_LARGE, YJS_CLIENT_ID_IN_USE, YJS_CLIENT_ID_HELD
  */
 export function acceptUpdate(doc: Ydoc, sent: Uint8Array, from: Sender, limits: YdocLimits = YDOC_LIMITS): Accepted {
   const scanned = scanUpdate(sent, limits);
@@ -131,7 +131,7 @@ interface Fit {
   readonly limits: YdocLimits;
 }
 
-/** @throws AppError YJS_UPDATE_INVALID, PAYLOAD_TOO_LARGE, YJS_CLIENT_ID_IN_USE */
+/** @throws AppError YJS_UPDATE_INVALID, PAYLOAD_TOO_LARGE, YJS_CLIENT_ID_IN_USE, YJS_CLIENT_ID_HELD */
 function checkFit(doc: Ydoc, update: Uint8Array, { scanned, from, limits }: Fit): Reach {
   if (ydocBytes(doc) + update.length > limits.documentBytesMax) {
     throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The Yjs document with this update', bytesMax: limits.documentBytesMax });

@@ -62,10 +62,18 @@ export function acceptAll(doc: Ydoc, updates: readonly Uint8Array[], session: st
 
 /** The document refuses the update for that reason, and is what it was. */
 export function expectRefused(doc: Ydoc, update: Uint8Array, reason: RegExp, session: string | null = 'attacker'): void {
+  expectError(doc, update, session, { code: 'YJS_UPDATE_INVALID', facts: { reason: expect.stringMatching(reason) } });
+}
+
+/** The document refuses the update as long as another session writes as that client, and is what it was. */
+export function expectHeld(doc: Ydoc, update: Uint8Array, { clientId, session }: { clientId: number; session: string }): void {
+  expectError(doc, update, session, { code: 'YJS_CLIENT_ID_HELD', facts: { clientId } });
+}
+
+function expectError(doc: Ydoc, update: Uint8Array, session: string | null, error: object): void {
   const state = (): unknown => [hashOf(docOf(encodeYdoc(doc))), stateVector(doc), ydocBytes(doc)];
   const before = state();
-  const facts = { reason: expect.stringMatching(reason) };
-  expect(() => acceptUpdate(doc, update, from(session))).toThrow(expect.objectContaining({ code: 'YJS_UPDATE_INVALID', facts }));
+  expect(() => acceptUpdate(doc, update, from(session))).toThrow(expect.objectContaining(error));
   expect(state()).toEqual(before);
 }
 

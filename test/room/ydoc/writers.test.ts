@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import * as Y from 'yjs';
+import { ERRORS } from '../../../src/base/error-table.ts';
+import { closeCodeFor } from '../../../src/room/socket-target.ts';
 import { readYdocJson } from '../../../src/room/ydoc/json.ts';
 import { YDOC_LIMITS } from '../../../src/room/ydoc/limits.ts';
-import { acceptUpdate, emptyYdoc, type Ydoc } from '../../../src/room/ydoc/ydoc.ts';
-import { aClient, acceptAll, block, bytes, entry, from, string, stringAfter, typing } from './builders.ts';
+import { acceptUpdate, emptyYdoc, stateVector, type Ydoc } from '../../../src/room/ydoc/ydoc.ts';
+import { aClient, acceptAll, block, bytes, entry, expectHeld, from, string, stringAfter, typing } from './builders.ts';
 
 const IN_USE = expect.objectContaining({ code: 'YJS_CLIENT_ID_IN_USE', facts: { clientId: 7 } });
 
@@ -98,5 +100,33 @@ describe('[YD18] two live sessions with one client id', () => {
     acceptUpdate(doc, block(99, 0, string('z')), from('many'));
     expect(doc.writers.size).toBe(YDOC_LIMITS.writersMax);
     expect(acceptUpdate(doc, typing(7, 'xyz')[0]!, from('two')).changed).toBe(false);
+  });
+});
+
+describe('[YD31] a client that is back before its former session has ended', () => {
+  test('brings much that it wrote and deleted meanwhile once that has ended', () => {
+    const { ydoc, sent } = aClient(7);
+    const text = ydoc.getText('text');
+    text.insert(0, 'abc');
+    const doc = emptyYdoc();
+    acceptAll(doc, sent, 'former');
+    const pasted = YDOC_LIMITS.strangerAdvanceMax + 1;
+    text.insert(3, 'x'.repeat(pasted));
+    text.delete(3, pasted);
+    text.insert(3, 'def');
+    const update = Y.encodeStateAsUpdate(ydoc, stateVector(doc));
+    expectHeld(doc, update, { clientId: 7, session: 'present' });
+    acceptUpdate(
+      doc,
+      update,
+      from('present', (session) => session !== 'former'),
+    );
+    expect(readYdocJson(doc, { formatting: 'plain' })).toEqual({ text: 'abcdef' });
+  });
+
+  test('is closed in a way after which clients of both kinds come back', () => {
+    const { retry, close } = ERRORS.YJS_CLIENT_ID_HELD;
+    expect(retry).toBe(true);
+    for (const kind of ['sdk', 'yjs'] as const) expect([1012, 1013]).toContain(closeCodeFor(kind, close));
   });
 });

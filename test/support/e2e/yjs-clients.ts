@@ -39,9 +39,8 @@ export interface PlainEditor {
 /** A y-websocket client, without waiting for it to sync. */
 export function plainEditorWith(
   server: TestServer,
-  { roomId, params }: { roomId: string; params: Record<string, string> },
+  { roomId, params, doc = new Y.Doc() }: { roomId: string; params: Record<string, string>; doc?: Y.Doc },
 ): PlainEditor {
-  const doc = new Y.Doc();
   const network = new Network();
   const provider = new WebsocketProvider(`${server.socketUrl}/yjs`, encodeURIComponent(roomId), doc, {
     params,
