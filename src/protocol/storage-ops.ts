@@ -43,6 +43,7 @@ const AnyJson = Type.Unsafe<Json>(Type.Unknown());
 const AnyObject = Type.Unsafe<JsonObject>(Type.Object({}));
 /** `<actor>:<n>`. Nothing else may become an id: a node called ACK would be deleted by every ignored ack (protocol 5.4). */
 const NewId = Type.String({ pattern: '^\\d{1,15}:\\d{1,15}$' });
+const newId = Compile(NewId);
 const AnyId = Type.String({ pattern: '^(?:root|\\d{1,15}:\\d{1,15})$' });
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
@@ -198,7 +199,7 @@ export function checkOps(value: unknown, flawIn: FlawIn = () => null): Op[] {
 function checkOp(value: unknown, at: number, flawIn: FlawIn): Op {
   if (!isJsonObject(value) || typeof value.type !== 'number') throw refusal(at, '', 'is not an object with a number as type');
   const check = CHECKS.get(value.type);
-  if (check === undefined) return typeof value.opId === 'string' ? { type: OP.UNKNOWN, opId: value.opId } : { type: OP.UNKNOWN };
+  if (check === undefined) return newId.Check(value.opId) ? { type: OP.UNKNOWN, opId: value.opId } : { type: OP.UNKNOWN };
   if (!check.compiled.Check(value)) {
     const { pointer, reason } = problemWith(check.shape, value);
     throw refusal(at, pointer, reason);

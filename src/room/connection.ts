@@ -21,10 +21,10 @@ import { FileCheck, namesFiles } from './file-check.ts';
 import { askForOthers, CATCH_UP_MS_MAX, commandsOf, eventsFrame } from './frame-commands.ts';
 import type { Speaker, Waiting } from './intake.ts';
 import type { Hearer } from './recipient.ts';
-import { ANEW_MS_MAX, pauseBeforeRejoinMs, REJOIN_AFTER } from './rejoin.ts';
+import { ANEW_MS_MAX, ASKED_AGAIN_MS_MAX, pauseBeforeRejoinMs, REJOIN_AFTER } from './rejoin.ts';
 import type { Command } from './shapes.ts';
 import { closeCodeFor, type SocketTarget } from './socket-target.ts';
-import { Told } from './told.ts';
+import { presenceTooLarge, Told } from './told.ts';
 import { type Client, Unanswered } from './unanswered.ts';
 
 /** Of a peer that was lost (RFC 6455, 7.4.1). Its client comes back, and brings all again. */
@@ -333,18 +333,20 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
     }
   }
 
-  /** What it asked for on the way could not be done: it goes on with another session when that may help. */
+  /** What it asked for on the way could not be done: it goes on with another session when that may help, and not at once, for its client asks for the same again. */
   #failed(error: unknown): void {
     const refusal = this.#asRefusal(error);
-    if (REJOIN_AFTER.has(refusal.code)) this.rejoin();
+    if (REJOIN_AFTER.has(refusal.code)) this.rejoin(this.#deps.chance() * ASKED_AGAIN_MS_MAX);
     else this.refuse(refusal);
   }
 
   /** While there is nobody to tell: events are kept as far as they fit, of the rest the client brings back what counts. */
   #keep(commands: readonly Command[]): void {
     for (const command of commands) {
-      this.#told.note(command);
       this.#unanswered?.note(command);
+      if (this.#told.keep(command)) continue;
+      this.refuse(presenceTooLarge());
+      return;
     }
     const events = eventsFrame(commands);
     if (events !== null) this.#keepEarly(events);

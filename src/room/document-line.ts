@@ -87,9 +87,9 @@ export class DocumentLine {
     return true;
   }
 
-  /** Has SDK clients told what is saved, some time after a change. */
+  /** Has SDK clients told what is saved, some time after a change, if they have not been told yet. */
   settleLater(): void {
-    if (this.#isSettling) return;
+    if (this.#isSettling || this.#shell.room.unsettled.size === 0) return;
     this.#isSettling = true;
     const { clock, documents } = this.#deps;
     clock.after(SETTLE_AFTER_MS, () => {

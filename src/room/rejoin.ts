@@ -18,6 +18,9 @@ export const ANEW_MS_MAX = 2_000;
 /** The same for sessions whose rooms were on a worker that fell out of touch: if it is still there, its link carries what they are all sent. */
 export const DOWN_MS_MAX = 500;
 
+/** The same for a session of which an op could not be looked at (`file-check.ts`): its client sends that op again as soon as it has joined. */
+export const ASKED_AGAIN_MS_MAX = 2_000;
+
 /** From a new snapshot to what its reader sends again: a round trip, and the snapshot's own time on the wire. */
 export const RESEND_MS_MAX = 10_000;
 

@@ -2,9 +2,8 @@
  * One live room's shell: lets `decide` speak and performs the effects. A room's I/O is here and in what it owns: `pending.ts` (journal),
  * `snapshot-keeper.ts`, `history-keeper.ts`. Its state is read before, by `load-room.ts`.
  *
- * The gate: what must be durable before it is told waits in order for the version it was decided at. One append is in flight at a
- * time; what gathers meanwhile is the next entry. A failed or fenced append drops the room: state that cannot be written down is not
- * state (design §4; invariants I1–I3 of reliability 2.0).
+ * The gate: what must be durable before it is told waits in order for the version it was decided at. One append is in flight at a time; what gathers meanwhile is
+ * the next entry. A failed or fenced append drops the room: state that cannot be written down is not state (design §4; invariants I1–I3 of reliability 2.0).
  */
 import { AppError } from '../base/errors.ts';
 import type { Actor } from '../kernel/actor/actor.ts';
@@ -24,6 +23,7 @@ import { decide } from './room.ts';
 import type { RoomActorDeps } from './room-actor-deps.ts';
 import type { RoomShell } from './room-shell.ts';
 import { RoomWatch } from './room-watch.ts';
+import { asItLeaves } from './sessions.ts';
 import type { Command, Effect, RoomState, When } from './shapes.ts';
 import { SnapshotKeeper } from './snapshot-keeper.ts';
 import { letTextsGo } from './storage/texts.ts';
@@ -209,6 +209,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
     this.#phase = 'serving';
     this.guarded(() => this.#gate.open(this.#durable));
     this.#pending.append();
+    this.#line.settleLater(); // without a lease it was refused
   }
 
   /** Everything is written down and told; the next owner finds a snapshot and no journal to replay, and the sessions join it. */
@@ -270,7 +271,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
     }
     this.#pending.appendInTime();
     if (this.#isLost) answer?.reject(new AppError('ROOM_MOVED')); // unless it has been answered
-    if (this.room.unsettled.size > 0) this.#line.settleLater();
+    this.#line.settleLater();
   }
 
   #tell(effects: readonly Effect[], answer: Answer | null): void {
@@ -318,7 +319,8 @@ export class RoomActor implements Actor<Command>, RoomShell {
   /** Apart: what its closure keeps would be made for each message. */
   #sendDurable(version: number, { to, message, decision, bytes }: Sending): void {
     const shared = message.type === 'storage.state' ? message.frame : null;
-    this.#when('durable', version, { bytes, shared, release: () => this.#fanout.send(to, message, decision, bytes) });
+    const release = (): void => this.#fanout.send(to, asItLeaves(this.room, to, message), decision, bytes);
+    this.#when('durable', version, { bytes, shared, release });
   }
 
   #when(when: When, version: number, gated: Gated): void {

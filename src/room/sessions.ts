@@ -4,9 +4,10 @@ import type { SessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { SmallSet } from '../base/small.ts';
 import { allows, scopesOf } from '../protocol/permissions.ts';
+import type { ServerMessage } from '../protocol/server-messages.ts';
 import { awarenessOfAll, forgetAwareness } from './awareness.ts';
 import { addSession, dropSession, joined, presencesFor, usersBut } from './roster.ts';
-import type { Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
+import type { Audience, Command, DecideContext, Effect, RoomState, Session } from './shapes.ts';
 import { noteDeparture } from './storage/text-departures.ts';
 import { askForYdoc } from './ydoc/decide.ts';
 
@@ -47,6 +48,14 @@ function roomStateFor(room: RoomState, session: Session): Effect {
       users: usersBut(room, session.id),
     },
   };
+}
+
+/**
+ * The message as it leaves after it had to wait. ROOM_STATE names those who are there by then: who came or left meanwhile its reader was told of before it, and an
+ * SDK client takes whom it names for present, and all others for gone.
+ */
+export function asItLeaves(room: RoomState, to: Audience, message: ServerMessage): ServerMessage {
+  return message.type === 'room.state' && 'only' in to ? { ...message, users: usersBut(room, to.only) } : message;
 }
 
 export function decideLeave(room: RoomState, { sessionId }: Leave): Effect[] {

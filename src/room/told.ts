@@ -3,6 +3,7 @@
  *
  * Changes of documents are not in it: a client brings back by itself what the room, asked for its state, turns out to lack.
  */
+import { AppError } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { putNewest } from '../base/newest.ts';
@@ -13,6 +14,8 @@ import { awarenessClocks, awarenessClocksIn, soleAwareness } from '../protocol/y
 import { lackedBy } from './kept-presence.ts';
 import type { Command } from './shapes.ts';
 
+/** No room takes a longer presence, whatever its settings (`PRESENCE_BYTES_MAX`). */
+const PRESENCE_CHARACTERS_MAX = 1024 * 1024;
 /** As many as a room may have. */
 const YDOCS_MAX = 1_000;
 /** Some thousand people who ever wrote. */
@@ -26,6 +29,8 @@ export class Told {
   #presence: JsonObject | null = null;
   /** Whether nobody else holds that object. */
   #ownsPresence = false;
+  /** It has so many characters as JSON, and was given so many more since it was measured, by what was kept. */
+  #presenceCharacters = 0;
   #followsStorage = false;
   /** By guid, the state vector that the client asked with: it has had all that came since. */
   readonly #ydocs = new SmallMap<string, Uint8Array>();
@@ -55,6 +60,15 @@ export class Told {
     if (command.type !== 'awareness.change' || heard === null) return false;
     const clocks = awarenessClocks(command.update);
     return clocks.length > 0 && clocks.every(({ clientId, clock }) => clock <= (heard.get(clientId) ?? -1));
+  }
+
+  /** The same as `note`, of what no room hears now, and none can refuse. False when the presence is longer than any room takes. */
+  keep(command: Command): boolean {
+    this.note(command);
+    if (command.type !== 'presence.patch') return true;
+    this.#presenceCharacters += JSON.stringify(command.data).length;
+    if (this.#presenceCharacters > PRESENCE_CHARACTERS_MAX) this.#presenceCharacters = JSON.stringify(this.#presence).length;
+    return this.#presenceCharacters <= PRESENCE_CHARACTERS_MAX;
   }
 
   note(command: Command): void {
@@ -115,6 +129,11 @@ export class Told {
     this.#heard = null;
     this.#awareness = { clientId, update: copied(update) };
   }
+}
+
+/** What a room would say of a presence that is not kept. */
+export function presenceTooLarge(): AppError {
+  return new AppError('PAYLOAD_TOO_LARGE', { what: 'The presence', bytesMax: PRESENCE_CHARACTERS_MAX });
 }
 
 /** By itself: it came in memory that short frames share, all of which it would keep alive for as long as its client says nothing else. */

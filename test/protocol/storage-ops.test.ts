@@ -39,11 +39,14 @@ describe('ops of a client', () => {
   });
 
   test('[ST17] of unknown codes are kept by their id alone', () => {
-    expect(checkOps([{ type: 99, opId: '1:3', what: 'ever' }, { type: 12 }, { type: 0, opId: '1:4' }])).toEqual([
-      { type: OP.UNKNOWN, opId: '1:3' },
-      { type: OP.UNKNOWN },
-      { type: OP.UNKNOWN, opId: '1:4' },
-    ]);
+    expect(
+      checkOps([
+        { type: 99, opId: '1:3', what: 'ever' },
+        { type: 12 },
+        { type: 0, opId: '1:4' },
+        { type: 99, opId: 'x'.repeat(64) },
+      ]),
+    ).toEqual([{ type: OP.UNKNOWN, opId: '1:3' }, { type: OP.UNKNOWN }, { type: OP.UNKNOWN, opId: '1:4' }, { type: OP.UNKNOWN }]);
   });
 
   test.each([

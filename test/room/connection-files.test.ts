@@ -22,6 +22,11 @@ async function aClient() {
   const closes: number[] = [];
   const sent: string[] = [];
   const looks: { room: string; ids: readonly string[]; answer(missing: string[]): void; fail(error: Error): void }[] = [];
+  let joined = 0;
+  const join = (): Promise<void> => {
+    joined += 1;
+    return settled();
+  };
   const gateway = new Gateway({
     clock,
     workerName: 'w',
@@ -38,7 +43,7 @@ async function aClient() {
       idleMs: 60_000,
     },
     elsewhere: { deliver: () => null, closeSessions: () => undefined, loseSessions: () => undefined },
-    rooms: { ask: () => settled(), tell: (_, command) => told.push(command) > 0, locationOf: () => null, lineTo: () => null },
+    rooms: { ask: join, tell: (_, command) => told.push(command) > 0, locationOf: () => null, lineTo: () => null },
     findMissingFiles: (room, ids) => new Promise((answer, fail) => looks.push({ room, ids, answer, fail })),
     admit: async () => ({
       roomId: asRoomId('room'),
@@ -76,7 +81,7 @@ async function aClient() {
     for (const patch of patches) told.splice(told.indexOf(patch), 1);
     return patches.map(({ data }) => data);
   };
-  return { gateway, handler, closes, looks, sent, say, opOf, place, ring, heard, presences, clock };
+  return { gateway, handler, closes, looks, sent, say, opOf, place, ring, heard, presences, clock, joins: () => joined };
 }
 
 describe('a client that names files', () => {
@@ -166,16 +171,36 @@ describe('a client that names files', () => {
   });
 
   test('[FC9] joins anew when the database cannot be asked, and is closed when that is our own fault', async () => {
-    const { gateway, looks, place, heard, closes } = await aClient();
+    const { gateway, looks, place, heard, closes, clock } = await aClient();
     place(0);
     looks[0]!.fail(new AppError('DATABASE_UNAVAILABLE'));
     await settled();
-    await settled();
+    clock.advance(2_000);
+    clock.turn();
+    for (let turn = 0; turn < 3; turn += 1) await settled();
     expect([heard(), closes, gateway.size]).toEqual([[], [], 1]);
     place(0);
     looks[1]!.fail(new Error('a bug'));
     await settled();
     expect([heard(), closes]).toEqual([[], [1011]]);
+  });
+
+  test('[FC10] does so at a moment of chance within two seconds: its client, which has read Storage then, asks for the same again', async () => {
+    const { looks, place, joins, clock } = await aClient();
+    const looksIn = async (ms: number): Promise<void> => {
+      clock.advance(ms);
+      clock.turn();
+      for (let turn = 0; turn < 3; turn += 1) await settled();
+    };
+    place(0);
+    looks[0]!.fail(new AppError('DATABASE_UNAVAILABLE'));
+    await settled();
+    await looksIn(1_999);
+    place(0);
+    expect([joins(), looks.length]).toEqual([1, 1]);
+    await looksIn(1);
+    place(0);
+    expect([joins(), looks.length]).toEqual([2, 2]);
   });
 
   test('[FC9] that sends more than may wait is asked to come back', async () => {

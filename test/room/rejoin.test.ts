@@ -141,6 +141,23 @@ describe('a session whose room is lost', () => {
     ]);
   });
 
+  test('[RJ23] a presence that grows while no room is there to refuse it ends with its client at a size that no room takes; what replaces itself does not', async () => {
+    const { gateway, joins, told, say, closes } = await aClient();
+    gateway.loseSessions([first]);
+    await settled();
+    told.splice(0);
+    const long = 'x'.repeat(60_000);
+    for (let count = 0; count < 100; count += 1) say({ type: 100, data: { key: `${count}${long}` } });
+    expect(closes).toEqual([]);
+    for (let count = 0; count < 16; count += 1) say({ type: 100, data: { [`key ${count}`]: long } });
+    expect(closes).toEqual([]);
+    say({ type: 100, data: { 'one more': long } });
+    expect([closes, gateway.size]).toEqual([[4000], 0]);
+    joins[1]!.answer();
+    await settled();
+    expect(told.map(({ type }) => type)).toEqual(['session.leave', 'session.leave']);
+  });
+
   test('[RJ5] tries again while the room is between owners or the database is away, and closes on any other refusal', async () => {
     const { gateway, joins, clock, closes } = await aClient();
     gateway.loseSessions([first]);

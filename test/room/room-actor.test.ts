@@ -137,6 +137,23 @@ test('[GA1] neither the ack nor what others are told of an op leaves before its 
   ]);
 });
 
+test('[SE14] a newcomer whose number had to be written down first is told who is there when it hears, not who was there when it came', async () => {
+  const { actor, clock, appends, room, sent } = withPeople(anActor());
+  room.numbers.next = room.numbers.reservedTo;
+  for (const name of ['cat', 'dan']) actor.tell({ type: 'session.join', newcomer: newcomer(name) });
+  actor.tell({ type: 'session.leave', sessionId: id('bob') });
+  clock.turn();
+  sent.splice(0);
+  appends[0]!.answer('committed');
+  await settled();
+  clock.turn();
+  const states = sent.map((text) => [text.slice(0, 3), Object.keys(JSON.parse(text.slice(4)).users)]);
+  expect(states).toEqual([
+    ['cat', ['1', '1002']],
+    ['dan', ['1', '1001']],
+  ]);
+});
+
 test('[GA2] one append is under way at a time; what gathers meanwhile is the next entry, and the gate opens in order', async () => {
   const { actor, clock, appends, sent } = withPeople(anActor());
   actor.tell(set('ann', 1, 1));
@@ -429,6 +446,29 @@ test('[YH1] the hash that SDK clients take for "saved" comes once for a burst, a
   expect(sent[0]).toMatch(
     /^ann \[\{"type":300,"update":"AAA=","isSync":false,"stateVector":null,"v2":false,"remoteSnapshotHash":".+"\}\]$/,
   );
+});
+
+test('[YH5] what was typed last before the lease lapsed is told as saved once there is a lease again, though nobody says anything more', async () => {
+  const { actor, appends, claims, clock, lease, sent } = withPeople(anActor());
+  actor.tell({ type: 'ydoc.fetch', from: id('ann'), guid: '', vector: new Uint8Array([0]) });
+  const doc = new Y.Doc();
+  doc.on('update', (update: Uint8Array) => actor.tell({ type: 'ydoc.change', from: id('ann'), guid: '', update }));
+  doc.getText('t').insert(0, 'last');
+  clock.advance(99);
+  clock.turn();
+  lease.holds = false;
+  actor.suspend();
+  clock.advance(10);
+  clock.turn();
+  appends[0]!.answer('committed');
+  await settled();
+  sent.splice(0);
+  lease.holds = true;
+  claims.push({ stream: 5, epoch: 4, numbersFrom: 2_001, crashes: 0 });
+  expect(await actor.resume()).toBe('resumed');
+  clock.advance(100);
+  clock.turn();
+  expect(sent).toEqual([expect.stringContaining(`"remoteSnapshotHash":"${sha256Base64(Y.encodeSnapshot(Y.snapshot(doc)))}"`)]);
 });
 
 test('[GA20] what nobody waits for is appended with the next beat, 100 ms later; as soon as somebody waits, at once', async () => {
