@@ -33,6 +33,7 @@ WORKDIR /app
 RUN install -d -o node -g node -m 0750 /data
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+COPY config ./config
 COPY package.json LICENSE NOTICE THIRD-PARTY.md ./
 USER node
 VOLUME ["/data"]

@@ -11,7 +11,7 @@ import type { Log } from '../base/observe.ts';
 import { type Query, type Sql, SqlError } from '../kernel/persistence/sql.ts';
 
 export interface PostgresOptions {
-  /** postgres://… with the libpq parameters; what it sets itself wins over the timeouts below. */
+  /** postgres://… with the libpq parameters, its `options` too; the timeouts below win over what it says of them. */
   readonly url: string;
   /** Most connections at once; callers beyond wait, at most `connectMsMax`. */
   readonly poolMax: number;
@@ -53,11 +53,14 @@ export function openPostgres({
     statement_timeout: statementMsMax,
     lock_timeout: lockMsMax,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
-    default_transaction_isolation: 'read\\ committed', // the fence of the journal holds in this level only (reliability 2.b)
+    default_transaction_isolation: 'read committed', // the fence of the journal holds in this level only (reliability 2.b)
     tcp_keepalives_idle: 5, // seconds; with the next two, the locks of a host that vanished are free after about 10 s
     tcp_keepalives_interval: 2,
     tcp_keepalives_count: 3,
   };
+  const setAll = Object.entries(settings)
+    .map(([name, value]) => `set ${name} = '${value}'`)
+    .join('; ');
   const pool = new pg.Pool({
     connectionString: url,
     max: poolMax,
@@ -67,9 +70,8 @@ export function openPostgres({
     keepAlive: true,
     keepAliveInitialDelayMillis: 5_000,
     application_name: 'atrium',
-    options: Object.entries(settings)
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(' '),
+    // The pool waits for it. As parameters of the start PgBouncer refuses them, and `options` of the URL would take their place.
+    onConnect: (client) => client.query(setAll),
     types: { getTypeParser },
   });
   const sql = new PooledSql(pool, health);

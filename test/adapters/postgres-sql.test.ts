@@ -47,6 +47,24 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true });
 });
 
+/** AuthenticationOk and ReadyForQuery. */
+const LET_IN = Buffer.from('5200000008000000005a0000000549', 'hex');
+
+/** One on loopback that speaks as the test says. */
+async function serverThat(meets: (socket: Socket) => void): Promise<{ readonly url: string; close(): void }> {
+  const server = await new Promise<Server>((resolve) => {
+    const opened = createServer(meets).listen(0, '127.0.0.1', () => resolve(opened));
+  });
+  const { port } = server.address() as { port: number };
+  return { url: `postgres://a@127.0.0.1:${port}/a`, close: () => void server.close() };
+}
+
+/** Of the parameters of a start message: its length, its version, then names and values in turn, each with a zero behind it. */
+function namesIn(message: Buffer): string[] {
+  const parts = message.toString('utf8', 8).split('\0');
+  return parts.filter((name, index) => index % 2 === 0 && name !== '');
+}
+
 const backend = sql<{ pid: number }>`select pg_backend_pid() as pid`;
 const pidOf = async (db: Sql): Promise<number> => (await db.query(backend))[0]!.pid;
 const unavailable = { code: 'DATABASE_UNAVAILABLE' };
@@ -60,15 +78,47 @@ test('[PG5] nobody there is DATABASE_UNAVAILABLE; a database that does not exist
 
 test('[PG5] a server that takes the connection and says nothing is given up', async () => {
   const sockets: Socket[] = [];
-  const mute = await new Promise<Server>((resolve) => {
-    const server = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1', () => resolve(server));
-  });
-  const { port } = mute.address() as { port: number };
-  await expect(open({ url: `postgres://a@127.0.0.1:${port}/a`, connectMsMax: 100 }).query(backend)).rejects.toMatchObject(
-    unavailable,
-  );
+  const mute = await serverThat((socket) => sockets.push(socket));
+  await expect(open({ url: mute.url, connectMsMax: 100 }).query(backend)).rejects.toMatchObject(unavailable);
   for (const socket of sockets) socket.destroy();
   mute.close();
+});
+
+test('[PG5] a server that lets us in and then says nothing is given up', async () => {
+  const sockets: Socket[] = [];
+  const mute = await serverThat((socket) => {
+    sockets.push(socket);
+    socket.once('data', () => socket.write(LET_IN));
+  });
+  const db = open({ url: mute.url, statementMsMax: 50 });
+  await expect(db.query(backend)).rejects.toMatchObject(unavailable);
+  for (const socket of sockets) socket.destroy();
+  mute.close();
+});
+
+test('[PG21] what a connection begins with is what PgBouncer in session mode takes', async () => {
+  const heard: string[] = [];
+  const ear = await serverThat((socket) => {
+    socket.once('data', (message) => {
+      heard.push(...namesIn(message));
+      socket.destroy();
+    });
+  });
+  await expect(open({ url: ear.url }).query(backend)).rejects.toMatchObject(unavailable);
+  const taken = ['user', 'database', 'application_name', 'client_encoding'];
+  expect(heard).toContain('user');
+  expect(heard.filter((name) => !taken.includes(name))).toEqual([]);
+  ear.close();
+});
+
+test('[PG22] options in the URL hold, and so do the bounds of every connection', async () => {
+  const db = open({ url: `${postgres.url}&options=${encodeURIComponent('-c search_path=elsewhere -c lock_timeout=0')}` });
+  const shown = await db.query(
+    sql<{ path: string; lock: string; idle: string; statement: string }>`
+      select current_setting('search_path') as path, current_setting('lock_timeout') as lock,
+        current_setting('idle_in_transaction_session_timeout') as idle, current_setting('statement_timeout') as statement`,
+  );
+  expect(shown).toEqual([{ path: 'elsewhere', lock: '1s', idle: '5s', statement: '10s' }]);
 });
 
 test('[PG5] a server that stops answering is given up, and its connection is not used again', async () => {

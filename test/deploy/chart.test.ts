@@ -84,6 +84,20 @@ describe.each(VALUE_SETS)('the manifests of %s', (set) => {
     });
   });
 
+  test('[HC13] files that variables name are mounted, and every mount has its volume', () => {
+    const { volumes } = of('Deployment').spec.template.spec;
+    const mounts = container.volumeMounts as { name: string; mountPath: string }[];
+    expect(mounts.filter(({ name }) => !names(volumes).includes(name))).toEqual([]);
+    const files = environment.flatMap(({ value }) => (value?.startsWith('/') ? [value] : []));
+    expect(files.filter((file) => !mounts.some(({ mountPath }) => file.startsWith(`${mountPath}/`)))).toEqual([]);
+  });
+
+  test('[HC14] clients and probes reach pods with addresses of IPv6 where the values say that they have such', () => {
+    const { HOST, ADMIN_HOST } = Object.fromEntries(environment.map(({ name, value }) => [name, value]));
+    const host = values.listenOn ?? defaults.listenOn;
+    expect({ HOST, ADMIN_HOST }).toEqual({ HOST: host, ADMIN_HOST: host });
+  });
+
   test('[HC7] ports agree: settings, container, services, probes, network policy, monitor', () => {
     const setting = (name: string): number => Number(environment.find((variable) => variable.name === name)!.value);
     const ports = new Map<string, number>(container.ports.map((port: any) => [port.name, port.containerPort]));
@@ -167,6 +181,15 @@ test.skipIf(!canRender)(
   },
   120_000,
 );
+
+const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
+
+test.skipIf(!hasPromtool)('[HC15] alerts fire on what they are for', () => {
+  const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', 'helm/check/alerts.test.yaml'], {
+    encoding: 'utf8',
+  });
+  expect(status, stdout + stderr).toBe(0);
+});
 
 test('[HC10] chart, package and image are of one version', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };

@@ -1,11 +1,13 @@
 /** What can be known of the image without a container engine: its text, its healthcheck, what is sent to whoever builds it. */
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { validate } from 'dockerfile-utils';
 import { expect, onTestFinished, test } from 'vitest';
+import { helpText } from '../../src/app/command-line.ts';
 import { readSettings, SETTINGS } from '../../src/config.ts';
 import { freePort } from '../support/e2e/free-port.ts';
 
@@ -28,6 +30,13 @@ test('[DK2] the image runs as an ordinary user, with settings that exist, and ex
   expect({ ADMIN_HOST, NODE_ENV }).toEqual({ ADMIN_HOST: '127.0.0.1', NODE_ENV: 'production' });
   expect(image).toMatch(/\nUSER node\n/);
   expect(image).toMatch(/\nSTOPSIGNAL SIGTERM\n/);
+});
+
+test('[DK5] the preset that the help names is in the image, where the server looks for it', () => {
+  const [, preset] = /such as (\S+\.json)/.exec(helpText())!;
+  expect(existsSync(preset!)).toBe(true);
+  expect(image).toContain(`\nCOPY ${dirname(preset!)} ./${dirname(preset!)}\n`);
+  expect(readFileSync('.dockerignore', 'utf8').split('\n')).not.toContain(dirname(preset!));
 });
 
 test('[DK3] the healthcheck is 0 while /livez answers on ADMIN_PORT, else 1', async () => {

@@ -25,6 +25,7 @@ const oneOf = (...names: string[]) => ({
 export const SET_BY_CHART = [
   ...[
     'NODE_ENV',
+    'HOST',
     'PORT',
     'WORKERS',
     'BUS_HOST',
@@ -84,6 +85,9 @@ export function chartSchema(): unknown {
     otlpEndpoint: optionalAddress,
     extraEnv: list,
     extraEnvFrom: list,
+    extraVolumes: list,
+    extraVolumeMounts: list,
+    listenOn: { enum: ['0.0.0.0', '::'] },
     ports: object({ http: port, admin: port, bus: port }),
     service: object({ type: { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] }, port, annotations: labels }),
     ingress: object({
