@@ -101,10 +101,13 @@ export function isSameAccess(one: Permissions, other: Permissions): boolean {
   return one.room === other.room && OVERRIDABLE.every((resource) => one[resource] === other[resource]);
 }
 
-/** The shortest list that says the same (protocol 2.5, step 7), for ROOM_STATE and USER_JOINED; `[]` for no access. */
+/**
+ * The shortest list that says the same (protocol 2.5, step 7), for ROOM_STATE and USER_JOINED; `[]` for no access. It names the base by the older
+ * of its two names: SDKs before 3.20 know no other, and take whoever has that other one for a reader.
+ */
 export function scopesOf(permissions: Permissions): string[] {
   if (permissions.room === 'none') return [];
-  const scopes = [`*:${permissions.room}`];
+  const scopes = [`room:${permissions.room}`];
   for (const resource of OVERRIDABLE) {
     const parent = resource.startsWith('comments:') ? 'comments' : 'room';
     if (permissions[resource] !== permissions[parent]) scopes.push(`${resource}:${permissions[resource]}`);

@@ -295,7 +295,7 @@ describe('users', () => {
       json: {},
     });
     expect(said(subscribing)).toBe('403 This needs the token of a user.');
-    expect(changes.meta.permissionHints).toEqual({ [roomId]: ['*:write', 'comments:read'] });
+    expect(changes.meta.permissionHints).toEqual({ [roomId]: ['room:write', 'comments:read'] });
     expect((await ask(server, '/v2/c/threads', { bearer: server.publicKey })).status).toBe(403);
   });
 
@@ -311,7 +311,7 @@ describe('users', () => {
     const visitor = await enter(server, { roomId, userId: 'mia' });
     const first = await visitor.room.getThreads();
     expect(first.threads.map(({ id }) => id)).toEqual(made.slice(0, 50));
-    expect([first.requestedAt, (first as any).permissionHints]).toEqual([expect.any(Date), { [roomId]: ['*:write'] }]);
+    expect([first.requestedAt, (first as any).permissionHints]).toEqual([expect.any(Date), { [roomId]: ['room:write'] }]);
     expect(first.subscriptions).toHaveLength(50);
     const second = await visitor.room.getThreads({ cursor: first.nextCursor! });
     expect([second.threads.map(({ id }) => id), second.nextCursor]).toEqual([made.slice(50), null]);
@@ -327,7 +327,7 @@ describe('users', () => {
     const mia = await as('mia');
     const { json } = await mia(`GET ${inRoom(roomId, '/threads')}`);
     const nothing = { data: [], inboxNotifications: [], subscriptions: [] };
-    const hints = { requestedAt: expect.any(String), permissionHints: { [roomId]: ['*:write'] } };
+    const hints = { requestedAt: expect.any(String), permissionHints: { [roomId]: ['room:write'] } };
     expect(json).toEqual({ ...nothing, meta: { ...hints, nextCursor: null } });
     const changes = (await mia(`GET ${inRoom(roomId, `/threads/delta?since=${json.meta.requestedAt}`)}`)).json;
     expect(changes).toEqual({
@@ -361,7 +361,7 @@ describe('users', () => {
     expect(changes.threads.deleted).toMatchObject([{ id: dropped.id, roomId }]);
     expect(changes.subscriptions.updated).toEqual([]);
     expect(changes.subscriptions.deleted).toMatchObject([{ kind: 'thread', subjectId: kept.id, deletedAt: expect.any(Date) }]);
-    expect(changes.permissionHints).toEqual({ [roomId]: ['*:write'] });
+    expect(changes.permissionHints).toEqual({ [roomId]: ['room:write'] });
     const { subjectId } = await room.subscribeToThread(kept.id);
     expect(subjectId).toBe(kept.id);
     expect((await room.getThread(kept.id)).subscription).toMatchObject({ subjectId: kept.id });
@@ -391,7 +391,7 @@ describe('users', () => {
     expect(page.meta).toEqual({
       requestedAt: expect.any(String),
       nextCursor: null,
-      permissionHints: { [rooms[0]!]: ['*:write'], [rooms[2]!]: ['*:write'] },
+      permissionHints: { [rooms[0]!]: ['room:write'], [rooms[2]!]: ['room:write'] },
     });
     const paged = (await everywhere('GET /v2/c/threads?limit=1')).json;
     expect((await everywhere(`GET /v2/c/threads?limit=1&cursor=${paged.meta.nextCursor}`)).json.threads).toMatchObject([

@@ -34,7 +34,7 @@ test('[CS2] [CS3] connections are listed and closed; their clients come back', a
       kind: 'sdk',
       userId: 'ann',
       info: { name: 'Ann' },
-      permissions: ['*:write'],
+      permissions: ['room:write'],
       presence: { x: 1 },
     });
     return true;

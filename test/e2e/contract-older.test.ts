@@ -30,9 +30,9 @@ describe('single-room tokens', () => {
     const accesses = { usersAccesses: { mia: ['*:write'] }, groupsAccesses: { qa: ['*:read', 'comments:write'] } };
     const [roomId, other] = [await aRoom(accesses), await aRoom(accesses)];
     const token = await tokenFor(roomId, { userId: 'mia', userInfo: { name: 'Mia' } });
-    expect((await stateOf(roomId, token)).scopes).toEqual(['*:write']);
+    expect((await stateOf(roomId, token)).scopes).toEqual(['room:write']);
     expect((await stateOf(roomId, await tokenFor(roomId, { userId: 'bo', groupIds: ['qa'] }))).scopes).toEqual([
-      '*:read',
+      'room:read',
       'comments:write',
     ]);
     expect(await closing(other, token)).toBe(4001);
@@ -105,7 +105,7 @@ describe('tokens of the public key', () => {
     const visitor = await enter(server, { roomId, token });
     (await rootOf(visitor)).set('n', 1);
     expect(await storageOf(visitor)).toEqual({ n: 1 });
-    expect(claimsOf(await token())).toMatchObject({ k: 'acc', perms: { [roomId]: ['*:write'] } });
+    expect(claimsOf(await token())).toMatchObject({ k: 'acc', perms: { [roomId]: ['room:write'] } });
   });
 
   test('[contract: POST /rooms/{roomId}/public/authorize] [contract: Authentication rule 6] row 119: works only while the room is public', async () => {

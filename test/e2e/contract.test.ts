@@ -156,8 +156,8 @@ describe('Tokens', () => {
     expect({ status: answer.status, keys: Object.keys(answer.json) }).toEqual({ status: 200, keys: ['token'] });
     const { token } = answer.json;
     expect(claimsOf(token)).toMatchObject({ k: 'acc', uid: 'u-17', ui: { name: 'Al' }, perms: permissions });
-    expect((await stateOf(`${prefix}:exact`, token)).scopes).toEqual(['*:write']);
-    expect((await stateOf(`${prefix}:all:7`, token)).scopes).toEqual(['*:read', 'comments:write']);
+    expect((await stateOf(`${prefix}:exact`, token)).scopes).toEqual(['room:write']);
+    expect((await stateOf(`${prefix}:all:7`, token)).scopes).toEqual(['room:read', 'comments:write']);
     expect(await isRefused(`${prefix}:exact:no`, token)).toBe(true);
     expect((await call(`GET ${at(`${prefix}:exact`)}/active-users`)).json).toEqual({
       data: [{ type: 'user', id: 'u-17', connectionId: expect.any(Number), info: { name: 'Al' } }],
@@ -168,7 +168,7 @@ describe('Tokens', () => {
     const [roomId, here] = [await aRoom({ organizationId: 'acme' }), await aRoom()];
     const { token } = (await post('/authorize-user', { userId: 'u', permissions: { '*': ['*:write'] }, organizationId: 'acme' }))
       .json;
-    expect((await stateOf(roomId, token)).scopes).toEqual(['*:write']);
+    expect((await stateOf(roomId, token)).scopes).toEqual(['room:write']);
     expect(await isRefused(here, token)).toBe(true);
   });
 
@@ -223,8 +223,8 @@ describe('Tokens', () => {
     const token = await tokenOf('mia', ['qa']);
     expect(claimsOf(token)).toMatchObject({ k: 'id', uid: 'mia', gids: ['qa'], ui: { name: 'N' } });
     expect(claimsOf(token)).not.toHaveProperty('perms');
-    expect((await stateOf(roomId, token)).scopes).toEqual(['*:write']);
-    expect((await stateOf(roomId, await tokenOf('bo', ['other', 'qa']))).scopes).toEqual(['*:read']);
+    expect((await stateOf(roomId, token)).scopes).toEqual(['room:write']);
+    expect((await stateOf(roomId, await tokenOf('bo', ['other', 'qa']))).scopes).toEqual(['room:read']);
     expect(await isRefused(roomId, await tokenOf('bo'))).toBe(true);
     await post(at(roomId), { usersAccesses: { mia: [] } });
     expect(await isRefused(roomId, token)).toBe(true);

@@ -336,7 +336,7 @@ describe('a browser', () => {
     expect(idsOf(ofThreads.inboxNotifications.updated)).toEqual(idsOf(inbox.inboxNotifications.updated));
     expect(idsOf(ofThreads.inboxNotifications.deleted)).toEqual(idsOf(inbox.inboxNotifications.deleted));
     expect(idsOf(ofThreads.threads.updated)).toEqual(idsOf(inbox.threads.updated));
-    expect(ofThreads.permissionHints).toEqual({ [roomId]: ['*:write'], [silent]: ['*:write'] });
+    expect(ofThreads.permissionHints).toEqual({ [roomId]: ['room:write'], [silent]: ['room:write'] });
   });
 
   test('[E2E-N10] is shown of private threads what its token lets it read, and no more', async () => {

@@ -31,7 +31,7 @@ describe('entry', () => {
       type: CODE.roomState,
       actor: expect.any(Number),
       nonce: expect.any(String),
-      scopes: ['*:write', 'comments:read'],
+      scopes: ['room:write', 'comments:read'],
       users: {},
       meta: {},
     });
@@ -65,10 +65,10 @@ describe('entry', () => {
       actor: bo.actor,
       id: 'bo',
       info: { name: 'Bo' },
-      scopes: ['*:read'],
+      scopes: ['room:read'],
     });
     const { users } = JSON.parse(bo.texts[0]!) as { users: object };
-    expect(users).toEqual({ [al.actor]: { id: 'al', info: { name: 'Al' }, scopes: ['*:write'] } });
+    expect(users).toEqual({ [al.actor]: { id: 'al', info: { name: 'Al' }, scopes: ['room:write'] } });
     await bo.roundTrip();
     expect(bo.inbox).toEqual([]);
   });
@@ -248,6 +248,14 @@ describe('events', () => {
       expect(refusal).toMatchObject({ status: 'rejected', reason: { message: 'This server has no feeds' } });
     expect((await new RawClient(new URL('/ai/v7?tok=x', server.socketUrl)).closed).code).toBe(4001);
   });
+
+  test.each(['/v7', '/v9', '/ai/v4'])(
+    '[FR10] an SDK of another protocol, on %s, is told so with a code at which it stops',
+    async (path) => {
+      const { code, reason } = await new RawClient(new URL(`${path}?roomId=r&tok=x`, server.socketUrl)).closed;
+      expect([code, reason]).toEqual([4001, `There is no route GET ${path}.`]);
+    },
+  );
 
   test('[E2E check 13] a message of an unknown code is passed over, and the rest of its frame is done', async () => {
     const roomId = freshRoomId('unknown');

@@ -116,9 +116,9 @@ describe('ID tokens', () => {
       const client = await enterRaw(server, { roomId, token: await idTokenFor(server, { userId, groupIds }) });
       return (JSON.parse(client.texts[0]!) as { scopes: string[] }).scopes;
     };
-    expect(await as('anyone')).toEqual(['*:read']);
-    expect(await as('ed', ['editors'])).toEqual(['*:write']);
-    expect(await as('banned', ['editors'])).toEqual(['*:read', 'storage:none']);
+    expect(await as('anyone')).toEqual(['room:read']);
+    expect(await as('ed', ['editors'])).toEqual(['room:write']);
+    expect(await as('banned', ['editors'])).toEqual(['room:read', 'storage:none']);
   });
 
   test('[E2E-T3] an ID token opens no room without access for it, and none that does not exist', async () => {
@@ -165,7 +165,7 @@ describe('changed accesses', () => {
     await client.takeOps(1);
     await backend.updateRoom(roomId, { defaultAccesses: ['*:read'] });
     const isTold = () => {
-      const since = client.inbox.findIndex(({ type, scopes }) => type === CODE.roomState && scopes[0] === '*:read');
+      const since = client.inbox.findIndex(({ type, scopes }) => type === CODE.roomState && scopes[0] === 'room:read');
       return since >= 0 && client.inbox.slice(since).some(({ type }) => type === CODE.storageEnd);
     };
     await until('it is told so, and has Storage again', isTold);

@@ -102,9 +102,9 @@ describe('one list', () => {
 
   test('[PM7] a matrix written as strings and read again is the same matrix, in the fewest strings', () => {
     expect(scopesOf(NO_PERMISSIONS)).toEqual([]);
-    expect(scopesOf(FULL_ACCESS)).toEqual(['*:write']);
+    expect(scopesOf(FULL_ACCESS)).toEqual(['room:write']);
     expect(scopesOf(permissionsOf(['room:read', 'comments:write', 'comments:private:read', 'feeds:read']))).toEqual([
-      '*:read',
+      'room:read',
       'comments:write',
       'comments:private:read',
     ]);
@@ -117,6 +117,12 @@ describe('one list', () => {
       }),
     );
   });
+});
+
+test('[PM26] what is told names the base as SDKs from 3.14 on know it, and adds nothing that they take for more', () => {
+  for (const scope of ['*:write', 'room:write']) expect(scopesOf(permissionsOf([scope]))).toEqual(['room:write']);
+  for (const scope of ['*:read', 'room:read']) expect(scopesOf(permissionsOf([scope]))).toEqual(['room:read']);
+  fc.assert(fc.property(aList, (scopes) => scopesOf(permissionsOf(scopes)).every((scope) => !scope.startsWith('*:'))));
 });
 
 describe('a token on a room', () => {

@@ -58,7 +58,7 @@ const set = { type: 'presence.set', userId: 'bot', data: { x: 1 }, info: { name:
 test('[PR6] a presence set over REST is a user until its time is up, and not a moment longer', () => {
   const room = aRoom('ann');
   expect(messages(say(room, set, 1_000))).toEqual([
-    { type: 'user.joined', actor: 2, user: { id: 'bot', info: { name: 'Bot' }, scopes: ['*:write'] } },
+    { type: 'user.joined', actor: 2, user: { id: 'bot', info: { name: 'Bot' }, scopes: ['room:write'] } },
     { type: 'presence', actor: 2, data: { x: 1 }, targetActor: -1 },
   ]);
   expect(say(room, { type: 'clock.tick' }, 2_999)).toEqual([]);
@@ -100,7 +100,11 @@ test('[PR10] setting it again with another userInfo tells everybody the new one'
   const room = aRoom('ann');
   say(room, set, 1_000);
   const told = messages(say(room, { ...set, info: { name: 'Robot' } }, 2_000));
-  expect(told[0]).toEqual({ type: 'user.joined', actor: 2, user: { id: 'bot', info: { name: 'Robot' }, scopes: ['*:write'] } });
+  expect(told[0]).toEqual({
+    type: 'user.joined',
+    actor: 2,
+    user: { id: 'bot', info: { name: 'Robot' }, scopes: ['room:write'] },
+  });
 });
 
 test('[PR11] time is heeded where it changes something: presences that end, cursors that are renewed', () => {

@@ -16,8 +16,8 @@ test('[CS2] connections come in the order of their numbers, with what each may a
     total: 3,
     nextAfter: 2,
     sessions: [
-      { connectionId: 1, kind: 'sdk', userId: 'ann', info: {}, permissions: ['*:write'], presence: { x: 1 } },
-      { connectionId: 2, kind: 'yjs', userId: null, info: {}, permissions: ['*:read'], presence: null },
+      { connectionId: 1, kind: 'sdk', userId: 'ann', info: {}, permissions: ['room:write'], presence: { x: 1 } },
+      { connectionId: 2, kind: 'yjs', userId: null, info: {}, permissions: ['room:read'], presence: null },
     ],
   });
   expect(list(room, 2, 2)).toMatchObject({ total: 3, nextAfter: null, sessions: [{ connectionId: 3 }] });

@@ -10,20 +10,20 @@ test('[SE1] a newcomer learns its actor and who is there; the others learn of it
       type: 'send',
       to: { only: 'bob' },
       when: 'now',
-      message: { type: 'room.state', actor: 2, scopes: ['*:write'], users: { 1: { id: 'ann', scopes: ['*:write'] } } },
+      message: { type: 'room.state', actor: 2, scopes: ['room:write'], users: { 1: { id: 'ann', scopes: ['room:write'] } } },
     },
     {
       type: 'send',
       to: { allBut: 'bob' },
       when: 'now',
-      message: { type: 'user.joined', actor: 2, user: { id: 'bob', info: { name: 'Bob' }, scopes: ['*:write'] } },
+      message: { type: 'user.joined', actor: 2, user: { id: 'bob', info: { name: 'Bob' }, scopes: ['room:write'] } },
     },
   ]);
 });
 
 test('[SE2] an anonymous user has neither id nor info', () => {
   const [, joined] = join(aRoom(), newcomer('x', { userId: null }));
-  expect(messages([joined!])).toEqual([{ type: 'user.joined', actor: 1, user: { scopes: ['*:write'] } }]);
+  expect(messages([joined!])).toEqual([{ type: 'user.joined', actor: 1, user: { scopes: ['room:write'] } }]);
 });
 
 test('[SE3] an actor number is never given twice, also after its holder left', () => {

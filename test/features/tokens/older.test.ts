@@ -60,11 +60,11 @@ describe('POST /rooms/{roomId}/authorize', () => {
       uid: 'mia',
       ui: { name: 'Mia' },
       oid: 'default',
-      perms: { private: ['*:write'] },
+      perms: { private: ['room:write'] },
       room: { id: 'private', gids: ['qa'], by: 'secret' },
       exp: T0 / 1_000 + 1_800,
     });
-    expect((await authorize('private', { userId: 'bo', groupIds: ['qa'] })).perms).toEqual({ private: ['*:read'] });
+    expect((await authorize('private', { userId: 'bo', groupIds: ['qa'] })).perms).toEqual({ private: ['room:read'] });
     expect((await authorize('acme', { userId: 'bo' })).oid).toBe('acme');
   });
 
@@ -72,8 +72,8 @@ describe('POST /rooms/{roomId}/authorize', () => {
     const [one, two] = [await authorize('public'), await claimsOf('POST /v2/rooms/public/authorize', { body: '' })];
     expect([one.uid, two.uid]).toEqual([expect.stringMatching(/^anonymous-t\d+$/), expect.stringMatching(/^anonymous-t\d+$/)]);
     expect(one.uid).not.toBe(two.uid);
-    expect(one.perms).toEqual({ public: ['*:write', 'comments:none'] });
-    expect((await authorize('readable')).perms).toEqual({ readable: ['*:read'] });
+    expect(one.perms).toEqual({ public: ['room:write', 'comments:none'] });
+    expect((await authorize('readable')).perms).toEqual({ readable: ['room:read'] });
   });
 
   test('[TK35] row 120: a private room needs a userId that it knows; groups alone are none', async () => {
@@ -85,8 +85,8 @@ describe('POST /rooms/{roomId}/authorize', () => {
 
   test('[TK36] the room is read at each entry: what it gives then counts, and it opens no other room and makes none', async () => {
     const claims = await authorize('private', { userId: 'bo', groupIds: ['qa'] });
-    expect(entry(claims, ROOMS.private!, 'private')).toBe('bo *:read');
-    expect(entry(claims, room({ usersAccesses: { bo: ['*:write'] } }), 'private')).toBe('bo *:write');
+    expect(entry(claims, ROOMS.private!, 'private')).toBe('bo room:read');
+    expect(entry(claims, room({ usersAccesses: { bo: ['*:write'] } }), 'private')).toBe('bo room:write');
     expect(entry(claims, room({}), 'private')).toBe('UNAUTHORIZED_ROOM_ACCESS');
     expect(entry(claims, ROOMS.public!, 'public')).toBe('UNAUTHORIZED_ROOM_ACCESS');
     expect(entry(claims, room({ groupsAccesses: { qa: ['*:read'] } }, 'acme'), 'private')).toBe('ROOM_NOT_FOUND');
@@ -121,9 +121,13 @@ describe('POST /rooms/{roomId}/public/authorize', () => {
 
   test('[TK38] needs the public key alone, and answers an anonymous token for a public room', async () => {
     const claims = await claimsOf(`POST ${path('public')}`, { json, bearer: null });
-    expect(claims).toMatchObject({ k: 'acc', perms: { public: ['*:write', 'comments:none'] }, room: { gids: [], by: 'public' } });
+    expect(claims).toMatchObject({
+      k: 'acc',
+      perms: { public: ['room:write', 'comments:none'] },
+      room: { gids: [], by: 'public' },
+    });
     expect(claims.uid).toMatch(/^anonymous-t\d+$/);
-    expect(entry(claims, ROOMS.public!, 'public')).toBe(`${claims.uid} *:write,comments:none`);
+    expect(entry(claims, ROOMS.public!, 'public')).toBe(`${claims.uid} room:write,comments:none`);
   });
 
   test('[TK39] row 119: works with public rooms only, when it is issued and at each entry; a wrong key opens nothing', async () => {
@@ -169,7 +173,7 @@ describe('/api/authorize', () => {
 
   test('[TK42] that names a room gives the single-room token, as the first SDKs asked for it', async () => {
     const json = { room: 'private', userId: 'mia', userInfo: { name: 'Mia' } };
-    expect(await claimsOf('POST /api/authorize', { json })).toMatchObject({ uid: 'mia', perms: { private: ['*:write'] } });
+    expect(await claimsOf('POST /api/authorize', { json })).toMatchObject({ uid: 'mia', perms: { private: ['room:write'] } });
     expect(await refusal('/api/authorize', { json: { room: 'missing' } })).toContain('404 ROOM_NOT_FOUND');
     expect(await refusal('/api/authorize', { json: { room: 'a*' } })).toContain("422 UNPROCESSABLE_ENTITY Value at key 'room'");
   });

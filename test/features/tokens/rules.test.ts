@@ -190,7 +190,7 @@ describe('entry', () => {
     });
     expect(entryFor(publicKey, room({ defaultAccesses: ['*:write', 'storage:read'] }), 'r').permissions.storage).toBe('read');
     const some = entryFor(publicKey, room({ defaultAccesses: ['*:write', 'comments:private:none'] }), 'r').permissions;
-    expect(scopesOf(some)).toEqual(['*:write', 'comments:read', 'comments:private:none']);
+    expect(scopesOf(some)).toEqual(['room:write', 'comments:read', 'comments:private:none']);
     expect(refusal(() => entryFor(publicKey, room({ defaultAccesses: ['*:read'] }), 'r'))).toContain('UNAUTHORIZED_ROOM_ACCESS');
     expect(refusal(() => entryFor(publicKey, room({}), 'r'))).toContain('UNAUTHORIZED_ROOM_ACCESS');
   });
