@@ -240,7 +240,7 @@ test.each(SDK_ROUTES)(
   },
 );
 
-test('[E2E-V15] SDKs before 3.22 make versions, and read their Yjs document, at addresses of their own', async () => {
+test('[E2E-V15] SDKs before 3.21 make versions, and read their Yjs document, at addresses of their own', async () => {
   const roomId = await aRoom();
   const bearer = await accessTokenFor(server, { userId: 'mia', permissions: { [roomId]: ['*:write'] } });
   expect((await call(`POST /c${at(roomId)}/version`, { bearer })).status).toBe(200);

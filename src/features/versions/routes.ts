@@ -149,7 +149,7 @@ export const listSinceRoute = route({
 export const createForClientsRoute = route({
   ...listedForClients,
   method: 'POST',
-  aliases: ['/v2/c/rooms/:roomId/version'], // SDKs before 3.22
+  aliases: ['/v2/c/rooms/:roomId/version'], // SDKs before 3.21
   needs: 'storage:write',
   summary: 'For the SDK: make a version',
   once: 'room',
@@ -176,7 +176,7 @@ export const getStorageForClientsRoute = route({
 export const getYdocForClientsRoute = route({
   ...oneForClients,
   path: '/v2/c/rooms/:roomId/versions/:versionId/yjs',
-  aliases: ['/v2/c/rooms/:roomId/y-version/:versionId'], // SDKs before 3.22
+  aliases: ['/v2/c/rooms/:roomId/y-version/:versionId'], // SDKs before 3.21
   method: 'GET',
   needs: 'storage:read',
   summary: 'For the SDK: a Yjs document of a version as one update',
