@@ -147,7 +147,7 @@ export const SETTINGS = {
       maximum: 100_000,
     },
   ),
-  FRAME_BYTES_MAX: count('Longest WebSocket frame from a client; a longer one closes the socket (1009).', {
+  FRAME_BYTES_MAX: count('Longest WebSocket frame from a client; a longer one closes the socket for good (4000).', {
     default: 10 * MIB,
     minimum: 64 * KIB,
     maximum: 100 * MIB,

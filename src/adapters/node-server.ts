@@ -12,7 +12,7 @@ import type { ListenOptions, MakeServer, Server, ServerOptions, UpgradeRequest }
 import { listenRefused } from './listen-probe.ts';
 import { headOf, serveExchange } from './node-http.ts';
 import { OpenSocket, type Wire } from './server-socket.ts';
-import { isWellFormed, WIRE } from './server-wire.ts';
+import { FRAME_ROOM, isWellFormed, WIRE } from './server-wire.ts';
 
 /** The longest a request may take to arrive whole; uploads through REST are the longest. Stalls end it earlier (`WIRE.stallMs`). */
 const REQUEST_MS_MAX = 300_000;
@@ -39,7 +39,11 @@ class NodeServer implements Server {
 
   constructor(options: ServerOptions) {
     this.#options = options;
-    this.#sockets = new WebSocketServer({ noServer: true, maxPayload: options.frameBytesMax, perMessageDeflate: false });
+    this.#sockets = new WebSocketServer({
+      noServer: true,
+      maxPayload: options.frameBytesMax * FRAME_ROOM,
+      perMessageDeflate: false,
+    });
     const exchanges = { http: options.http, reportBug: options.reportBug, isStopping: () => this.#stopped !== null };
     if (Number.isFinite(options.socketsMax)) this.#http.maxConnections = options.socketsMax!;
     this.#http.on('request', (req, res) => serveExchange(req, res, exchanges));
@@ -79,8 +83,12 @@ class NodeServer implements Server {
   }
 
   #accept(ws: WebSocket, socket: NetSocket, request: UpgradeRequest): void {
-    const open = new OpenSocket(new NodeWire(ws, socket, this.#options.sendBufferBytesMax), this.#options);
-    ws.on('message', (data, isBinary) => open.received(isBinary ? copyOf(data) : String(data)));
+    const { frameBytesMax, sendBufferBytesMax } = this.#options;
+    const open = new OpenSocket(new NodeWire(ws, socket, sendBufferBytesMax), this.#options);
+    ws.on('message', (data, isBinary) => {
+      if ((data as Buffer).byteLength > frameBytesMax) open.tooLong(frameBytesMax);
+      else open.received(isBinary ? copyOf(data) : String(data));
+    });
     ws.on('pong', (data) => open.ponged(data.toString()));
     ws.on('error', (error) => open.gone(isTooLong(error) ? 1009 : 1006, error.message)); // ws itself closes after it
     ws.on('close', (code, reason) => open.gone(code, reason.toString()));

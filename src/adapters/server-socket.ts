@@ -77,6 +77,10 @@ export class OpenSocket implements Socket {
     }
   }
 
+  tooLong(bytesMax: number): void {
+    if (this.#isOpen) this.#guard(() => this.#handler?.tooLong(bytesMax));
+  }
+
   ponged(data: string): void {
     if (this.#isOpen) this.#guard(() => this.#handler?.ponged(data));
   }

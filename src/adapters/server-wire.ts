@@ -14,6 +14,9 @@ export const WIRE = {
   closeGraceMs: 5_000,
 } as const;
 
+/** A server drops a frame above its own limit together with the socket, before anybody could say why; so its limit is this many times ours. */
+export const FRAME_ROOM = 2;
+
 const METHODS_KNOWN = new Set(METHODS);
 /** Printable ASCII without #, which no client sends: what follows it would be lost on the way to a route. */
 const TARGET = /^\/[!"$-~]*$/;

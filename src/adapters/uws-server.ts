@@ -7,7 +7,7 @@ import { systemClock } from '../base/clock.ts';
 import type { ListenOptions, MakeServer, Server, ServerOptions, UpgradeRequest } from '../kernel/transport/server.ts';
 import { whyNotListening } from './listen-probe.ts';
 import { OpenSocket } from './server-socket.ts';
-import { isWellFormed, WIRE } from './server-wire.ts';
+import { FRAME_ROOM, isWellFormed, WIRE } from './server-wire.ts';
 import { headOf, refuse, serveExchange } from './uws-http.ts';
 import { copyOf } from './uws-memory.ts';
 import { UwsWire } from './uws-wire.ts';
@@ -83,9 +83,6 @@ interface Seat {
   wire: UwsWire<Seat> | null;
 }
 
-/** uWS drops a frame above its own limit together with the socket and without a code, so its limit is wider than ours. */
-const FRAME_ROOM = 2;
-
 function behaviorOf(options: ServerOptions, gone: () => void): WebSocketBehavior<Seat> {
   const wireOptions = { bytesMax: options.sendBufferBytesMax, drain };
   return {
@@ -113,7 +110,7 @@ function behaviorOf(options: ServerOptions, gone: () => void): WebSocketBehavior
     },
     message(ws, message, isBinary) {
       const { socket } = ws.getUserData();
-      if (message.byteLength > options.frameBytesMax) socket?.close(1009, `A frame may have ${options.frameBytesMax} bytes.`);
+      if (message.byteLength > options.frameBytesMax) socket?.tooLong(options.frameBytesMax);
       else socket?.received(isBinary ? copyOf(message) : Buffer.from(message).toString());
     },
     pong(ws, message) {

@@ -35,7 +35,13 @@ export async function openAdmin({ ADMIN_HOST: host, ADMIN_PORT }: Settings, deps
   const server = makeNodeServer({
     http: adminHandler({ ...deps, page: prometheus }),
     upgrades: () => false,
-    socket: () => ({ message: () => undefined, closed: () => undefined, ponged: () => undefined, drained: () => undefined }),
+    socket: () => ({
+      message: () => undefined,
+      tooLong: () => undefined,
+      closed: () => undefined,
+      ponged: () => undefined,
+      drained: () => undefined,
+    }),
     frameBytesMax: 0,
     sendBufferBytesMax: 0,
     reportBug: (error) => deps.log.error({ err: error }, 'admin request failed'),

@@ -141,7 +141,7 @@ export const ERRORS = {
   },
   PAYLOAD_TOO_LARGE: {
     status: 413,
-    close: 4000, // after 1009 (RFC 6455, 7.4.1), as for a frame that nobody has read, a client comes back and says the same again, without end
+    close: 4000, // after 1009 (RFC 6455, 7.4.1) a client comes back and says the same again, without end
     retry: false,
     message: (facts) => `${facts.what ?? 'The body'} is larger than ${facts.bytesMax} bytes.`,
     suggestion: 'Send less at once.',

@@ -246,6 +246,10 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
     this.#deps.intake.take(this, data, this.heardAtMs);
   }
 
+  tooLong(bytesMax: number): void {
+    this.refuse(new AppError('PAYLOAD_TOO_LARGE', { what: 'The frame', bytesMax }));
+  }
+
   hear(data: string | Uint8Array, cameAtMs: number): void {
     if (this.isClosed) return;
     this.#ratedAtMs = cameAtMs;

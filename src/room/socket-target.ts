@@ -14,8 +14,8 @@ export type Credentials =
 
 const SDK_PATH = '/v8';
 const YJS_PREFIX = '/yjs/';
-/** The SDK dials it for AI copilots, which are not served; it would dial for ever if it could not be told so over a socket. */
-const AI_PATH = '/ai/v7';
+/** What SDKs dial, of this version or another, for rooms and for AI copilots. They would dial for ever if they could not be told over a socket that it is not served. */
+const SDK_PATHS = /^(\/ai)?\/v\d+$/;
 
 /**
  * SDK: `/v8?roomId=…&tok=…` or `&pubkey=…` (protocol 1.3). y-websocket: `/yjs/{roomId}?token=…` or `?pubkey=…`, the room id percent-encoded.
@@ -36,7 +36,7 @@ export function targetOf({ path, query }: { path: string; query: string }): Sock
 
 /** Whether a socket on this path is taken: to enter a room, or to hear that there is nothing. */
 export function takesSockets(path: string): boolean {
-  return path === AI_PATH || targetOf({ path, query: '' }) !== null;
+  return SDK_PATHS.test(path) || targetOf({ path, query: '' }) !== null;
 }
 
 function credentialsOf(token: string | null, publicKey: string | null): Credentials {

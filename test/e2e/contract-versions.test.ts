@@ -184,6 +184,18 @@ test('[E2E-V3] a room that is not there has no versions, and gets none', async (
     expect(refusal(await call(line))).toBe(`404 ROOM_NOT_FOUND The room "${missing}" does not exist.`);
 });
 
+test('[E2E-V14] a room that a user may make by entering has no versions yet, and none is made of it; to others it is not there', async () => {
+  const missing = freshRoomId('not-made');
+  const at = `/c/rooms/${missing}/versions`;
+  const mia = await accessTokenFor(server, { userId: 'mia', permissions: { '*': ['*:write'] } });
+  const nothing = { versions: [], meta: { requestedAt: expect.any(String) } };
+  const lists = [`GET ${at}`, `GET ${at}/delta?since=2026-01-02T03:04:05.678Z`];
+  for (const line of lists) expect((await call(line, { bearer: mia })).json).toEqual(nothing);
+  expect(refusal(await call(`POST ${at}`, { bearer: mia }))).toContain('404 ROOM_NOT_FOUND');
+  for (const bearer of [await idTokenFor(server, { userId: 'mia' }), server.publicKey, server.secretKey])
+    for (const line of lists) expect(refusal(await call(line, { bearer }))).toContain('404 ROOM_NOT_FOUND');
+});
+
 const SDK_ROUTES = [
   ['GET', '', 'read'],
   ['GET', '/delta?since=2026-01-02T03:04:05.678Z', 'read'],
@@ -227,6 +239,18 @@ test.each(SDK_ROUTES)(
     expect(refusal(await send(null))).toContain('401 MISSING_TOKEN');
   },
 );
+
+test('[E2E-V15] SDKs before 3.21 make versions, and read their Yjs document, at addresses of their own', async () => {
+  const roomId = await aRoom();
+  const bearer = await accessTokenFor(server, { userId: 'mia', permissions: { [roomId]: ['*:write'] } });
+  expect((await call(`POST /c${at(roomId)}/version`, { bearer })).status).toBe(200);
+  const { json } = await call(`GET /c${at(roomId)}/versions`, { bearer });
+  const id = json.versions[0].id;
+  const [older, newer] = await Promise.all(
+    [`y-version/${id}`, `versions/${id}/yjs`].map((path) => call(`GET /c${at(roomId)}/${path}`, { bearer })),
+  );
+  expect([older!.status, older!.text]).toEqual([200, newer!.text]);
+});
 
 test('[E2E-V4] to the public key a private room is closed', async () => {
   const roomId = await aRoom();

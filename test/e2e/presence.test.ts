@@ -249,6 +249,14 @@ describe('events', () => {
     expect((await new RawClient(new URL('/ai/v7?tok=x', server.socketUrl)).closed).code).toBe(4001);
   });
 
+  test.each(['/v7', '/v9', '/ai/v4'])(
+    '[FR10] an SDK of another protocol, on %s, is told so with a code at which it stops',
+    async (path) => {
+      const { code, reason } = await new RawClient(new URL(`${path}?roomId=r&tok=x`, server.socketUrl)).closed;
+      expect([code, reason]).toEqual([4001, `There is no route GET ${path}.`]);
+    },
+  );
+
   test('[E2E check 13] a message of an unknown code is passed over, and the rest of its frame is done', async () => {
     const roomId = freshRoomId('unknown');
     const [al, bo] = [await enterRaw(server, { roomId, userId: 'al' }), await enterRaw(server, { roomId, userId: 'bo' })];

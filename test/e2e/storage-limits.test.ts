@@ -34,6 +34,22 @@ test('[ST37] nobody can take the ids of a client that comes later: what it makes
   expect(await storageOf(al)).toEqual(made);
 });
 
+test('[E2E-B11] a client whose changes are longer than a frame may be is told so once, and stops', async () => {
+  const al = await enter(server, {
+    roomId: freshRoomId('long-frame'),
+    userId: 'al',
+    initialStorage: () => ({ list: new LiveList([]) }),
+  });
+  const list = (await rootOf(al)).get('list');
+  await saved(al);
+  al.room.batch(() => {
+    for (let count = 0; count < 22; count += 1) list.push(PART);
+  });
+  await until('it has stopped', () => al.room.getStatus() === 'disconnected');
+  expect(al.errors).toEqual([{ message: 'The frame is larger than 10485760 bytes.', code: 4000 }]);
+  expect([al.network.dialled.length, al.network.closeCodes]).toEqual([1, [4000]]);
+});
+
 test('[ST39] who undoes the deletion of an object that is as large as may be, and as deep, stays connected', async () => {
   const roomId = await server.backend.createRoom(freshRoomId('grown'), { defaultAccesses: ['room:write'] }).then(({ id }) => id);
   const deep = JSON.parse(`${'['.repeat(31)}${']'.repeat(31)}`);

@@ -369,6 +369,14 @@ test('[GW12] permissions that change while an SDK client joins make it join once
   expect(asked[1]!.command).toMatchObject({ type: 'session.join', newcomer: { permissions: READER } });
 });
 
+test('[GW14] who sends a longer frame than there may be is closed so that it stays away, in the language of its client', async () => {
+  const { enter, told } = aGateway();
+  const sockets = [await enter(), await enter('/yjs/room', 'token=t')];
+  for (const { handler } of sockets) handler.tooLong(1_000);
+  expect(sockets.map(({ closes }) => closes)).toEqual([[4000], [4400]]);
+  expect(told.filter(({ type }) => type === 'session.leave')).toHaveLength(2);
+});
+
 test('[AX2] everybody looks anew, some at a time, without a visit; who may not stay is sent away', async () => {
   const { enter, doors, told, visits, gateway } = aGateway();
   const sockets = [];

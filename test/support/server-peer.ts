@@ -44,6 +44,7 @@ export async function startServer(
 
 export const deafHandler: SocketHandler = {
   message: () => undefined,
+  tooLong: () => undefined,
   closed: () => undefined,
   ponged: () => undefined,
   drained: () => undefined,
@@ -166,6 +167,10 @@ export class Seat implements SocketHandler {
   message(data: string | Uint8Array): void {
     this.heard.push(data);
     this.onMessage(data);
+  }
+
+  tooLong(bytesMax: number): void {
+    this.socket.close(4_000, `at most ${bytesMax}`);
   }
 
   closed(code: number, reason: string): void {

@@ -97,11 +97,17 @@ export interface VersionRow {
 
 const COLUMNS = sql`pk, id, created_at as "createdAt", authors`;
 
-/** @throws AppError ROOM_NOT_FOUND */
-export async function findRoomPk(db: Sql, roomId: RoomId): Promise<RoomPk> {
+/** Null when there is no such room. */
+export async function findRoomPk(db: Sql, roomId: RoomId): Promise<RoomPk | null> {
   const [room] = await db.query(sql<{ pk: RoomPk }>`select pk from rooms where id = ${roomId}`);
-  if (room === undefined) throw new AppError('ROOM_NOT_FOUND', { roomId });
-  return room.pk;
+  return room?.pk ?? null;
+}
+
+/** @throws AppError ROOM_NOT_FOUND */
+export async function roomPkOf(db: Sql, roomId: RoomId): Promise<RoomPk> {
+  const pk = await findRoomPk(db, roomId);
+  if (pk === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
+  return pk;
 }
 
 /** Up to `limit` versions, newest first, from just after `after`. */

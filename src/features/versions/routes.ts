@@ -3,7 +3,9 @@
  * all else is read where versions are kept.
  */
 import { isoFromMs } from '../../base/clock.ts';
-import type { RequestKey, RoomId } from '../../base/ids.ts';
+import type { RequestKey, RoomId, RoomPk } from '../../base/ids.ts';
+import type { Sql } from '../../kernel/persistence/sql.ts';
+import type { Principal } from '../../kernel/transport/principal.ts';
 import { type BoundRoute, bindRoute, bytes, empty, routeFor } from '../../kernel/transport/route.ts';
 import { checkRoomId } from '../../protocol/names.ts';
 import { changesSince, listAsked, type Position, pageFrom, positionAt } from '../../protocol/paging.ts';
@@ -16,6 +18,7 @@ import {
   listVersions,
   listVersionsSince,
   readVersion,
+  roomPkOf,
   VersionReads,
   type VersionRow,
   type VersionStore,
@@ -64,7 +67,7 @@ export const listVersionsRoute = route({
     const { limit, cursor } = query;
     const list = listAsked('versions', [roomId]);
     const after = cursor === undefined ? null : positionAt(cursor, { list, key: 'cursor' });
-    const roomPk = await findRoomPk(db, roomId);
+    const roomPk = await roomPkOf(db, roomId);
     const found = await listVersions(db, { roomPk, after, limit: limit + 1 });
     const { page, nextCursor } = pageFrom(found, { limit, list, positionOf });
     return { nextCursor, data: page.map(documentOf) };
@@ -115,11 +118,11 @@ export const listForClientsRoute = route({
   summary: `For the SDK: the newest ${LISTED_MAX} versions of a room`,
   reply: VersionList,
   refuses: NO_ROOM,
-  async handle({ params }, { db, nowMs }) {
+  async handle({ params, principal }, { db, nowMs }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const requestedAt = isoFromMs(nowMs()); // before anything is read: what comes later is in the next answer
-    const roomPk = await findRoomPk(db, roomId);
-    const found = await listVersions(db, { roomPk, after: null, limit: LISTED_MAX });
+    const roomPk = await visitedRoom(db, { principal, roomId });
+    const found = roomPk === null ? [] : await listVersions(db, { roomPk, after: null, limit: LISTED_MAX });
     return { versions: found.map(documentOf), meta: { requestedAt } };
   },
 });
@@ -133,11 +136,12 @@ export const listSinceRoute = route({
   query: SinceQuery,
   reply: VersionList,
   refuses: NO_ROOM,
-  async handle({ params, query }, { db, nowMs }) {
+  async handle({ params, query, principal }, { db, nowMs }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const sinceMs = changesSince(query.since);
     const requestedAt = isoFromMs(nowMs());
-    const found = await listVersionsSince(db, { roomPk: await findRoomPk(db, roomId), sinceMs });
+    const roomPk = await visitedRoom(db, { principal, roomId });
+    const found = roomPk === null ? [] : await listVersionsSince(db, { roomPk, sinceMs });
     return { versions: found.map(documentOf), meta: { requestedAt } };
   },
 });
@@ -145,6 +149,7 @@ export const listSinceRoute = route({
 export const createForClientsRoute = route({
   ...listedForClients,
   method: 'POST',
+  aliases: ['/v2/c/rooms/:roomId/version'], // SDKs before 3.21
   needs: 'storage:write',
   summary: 'For the SDK: make a version',
   once: 'room',
@@ -171,6 +176,7 @@ export const getStorageForClientsRoute = route({
 export const getYdocForClientsRoute = route({
   ...oneForClients,
   path: '/v2/c/rooms/:roomId/versions/:versionId/yjs',
+  aliases: ['/v2/c/rooms/:roomId/y-version/:versionId'], // SDKs before 3.21
   method: 'GET',
   needs: 'storage:read',
   summary: 'For the SDK: a Yjs document of a version as one update',
@@ -211,6 +217,15 @@ export function versionRoutes(world: Omit<VersionsDeps, 'reads'>): BoundRoute[] 
   ];
 }
 
+/**
+ * Null when the room is not there yet and a user may make it by entering: the SDK asks before its socket has made it, and shows a 404 as an error.
+ * @throws AppError ROOM_NOT_FOUND when whoever asks could not make it.
+ */
+async function visitedRoom(db: Sql, visit: { principal: Principal; roomId: RoomId }): Promise<RoomPk | null> {
+  const { principal, roomId } = visit;
+  return principal.kind === 'user' ? findRoomPk(db, roomId) : roomPkOf(db, roomId);
+}
+
 interface VersionPath {
   readonly roomId: string;
   readonly versionId: string;
@@ -226,13 +241,13 @@ async function create(
 
 async function bodyOf({ roomId, versionId }: VersionPath, deps: VersionsDeps): Promise<VersionBody> {
   const checked = checkRoomId(roomId, 'roomId');
-  const roomPk = await findRoomPk(deps.db, checked);
+  const roomPk = await roomPkOf(deps.db, checked);
   return decodeVersion(await readVersion(deps, { roomPk, id: checkVersionId(versionId) }));
 }
 
 async function remove({ roomId, versionId }: VersionPath, { db }: VersionsDeps): Promise<void> {
   const checked = checkRoomId(roomId, 'roomId');
-  const roomPk = await findRoomPk(db, checked);
+  const roomPk = await roomPkOf(db, checked);
   if (!(await deleteVersion(db, { roomPk, id: checkVersionId(versionId) }))) throw noVersion(versionId);
 }
 

@@ -66,6 +66,8 @@ export interface Socket {
 export interface SocketHandler {
   /** `data` is a copy and may be kept. */
   message(data: string | Uint8Array): void;
+  /** A message of more than `bytesMax` came and was let go of. Whoever sent it would send it again: close with a code at which it does not come back. */
+  tooLong(bytesMax: number): void;
   /** The answer to a `ping`; a peer that got several may answer the last one alone. */
   ponged(data: string): void;
   /** Called once, and nothing after it. 1006 when the peer was lost or dropped, 1005 when it gave no code. */
@@ -82,7 +84,7 @@ export interface ServerOptions {
   /** Whether an upgrade on this path is wanted at all; refused upgrades get a 404. */
   readonly upgrades: (path: string) => boolean;
   readonly socket: SocketAcceptor;
-  /** Longest frame taken from a client; a longer one closes with 1009, one longer than twice this possibly without the code. */
+  /** Longest frame taken from a client. Of a longer one its handler hears; one longer than twice this closes with 1009, possibly without the code. */
   readonly frameBytesMax: number;
   /** Backstop on a socket's outgoing bytes: a frame sent while more than this wait drops the socket (1006). Above every budget of the application. */
   readonly sendBufferBytesMax: number;
