@@ -56,12 +56,7 @@ export function inside(pointer: string, problem: ValueProblem | null): ValueProb
 export function charactersOf(value: Json): number {
   if (typeof value !== 'object' || value === null) return scalarCharacters(value);
   if (Array.isArray(value)) return (value as readonly Json[]).reduce<number>((sum, item) => sum + charactersOf(item), 3);
-  return Object.entries(value as JsonObject).reduce((sum, [key, inner]) => sum + memberCharacters(key, inner), 3);
-}
-
-/** The share of one member in the size of an object. */
-function memberCharacters(key: string, value: Json): number {
-  return key.length + 3 + charactersOf(value);
+  return Object.entries(value as JsonObject).reduce((sum, [key, inner]) => sum + key.length + 3 + charactersOf(inner), 3);
 }
 
 /** Keys in a value that is stored, at all depths. */
@@ -86,8 +81,28 @@ export function noMembersSize(): MembersSize {
 /** Counts one member in, or out where `times` is -1; one that is not there counts nothing. */
 export function countMember(size: MembersSize, times: 1 | -1, key: string, value: Json | undefined): void {
   if (value === undefined) return;
-  size.characters += times * memberCharacters(key, value);
-  size.keys += times * (1 + keysIn(value));
+  const { characters, keys } = measured(value);
+  size.characters += times * (key.length + 3 + characters);
+  size.keys += times * (1 + keys);
+}
+
+/** Size of the value of a member, or of none. */
+export function valueCharacters(value: Json | undefined): number {
+  return value === undefined ? 0 : measured(value).characters;
+}
+
+/** From here on a value is walked once: it stays where it is while any number of ops is held against it. */
+const LARGE_CHARACTERS = 4_096;
+
+/** Values never change. */
+const large = new WeakMap<object, MembersSize>();
+
+function measured(value: Json): MembersSize {
+  const known = typeof value === 'object' && value !== null ? large.get(value) : undefined;
+  if (known !== undefined) return known;
+  const size = { characters: charactersOf(value), keys: keysIn(value) };
+  if (typeof value === 'object' && value !== null && size.characters >= LARGE_CHARACTERS) large.set(value, size);
+  return size;
 }
 
 function scalarCharacters(value: null | boolean | number | string): number {

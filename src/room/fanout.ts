@@ -311,13 +311,10 @@ const KINDS: readonly ClientKind[] = ['sdk', 'yjs'];
 
 const FRAMES_OF: Readonly<Record<ClientKind, (told: readonly Waiting[]) => OutFrame[]>> = { sdk: sdkFrames, yjs: yjsFrames };
 
-/** Of one op whose text is not at hand, as of those that are taken back. */
-const OP_BYTES = 64;
-
 /** About how many bytes a message takes, where it may be many. */
 export function weightOf(message: ServerMessage): number {
   if (message.type === 'storage.state') return bytesIn(message.frame);
-  if (message.type === 'storage.ops') return message.json?.length ?? message.ops.length * OP_BYTES;
+  if (message.type === 'storage.ops') return message.json?.length ?? roughBytesOf(message.ops, TURN_BYTES_MAX);
   if (message.type === 'presences') return charactersOf(message.texts);
   if (message.type === 'presence') return roughBytesOf(message.data, CURSOR_BYTES_MAX);
   if (message.type === 'awareness') return message.update?.length ?? 0; // of others than Yjs clients as presence, too

@@ -195,6 +195,12 @@ test('[FO7] much at once leaves in parts within the turn: one string for all of 
   expect(delivered).toHaveLength(2);
 });
 
+test('[FO7] ops whose text is not at hand, as what is told again of refused ones, weigh what they hold', () => {
+  const data = { a: 'x'.repeat(1_000_000) };
+  const fix = { type: 3, id: 'root', data } as const;
+  expect(weightOf({ type: 'storage.ops', ops: [fix, { ...fix, opId: '1:2' }] })).toBeGreaterThan(2_000_000);
+});
+
 test('[FO8] what goes to the sender of ops says which of them it answers; others are told no ids', () => {
   const room = aRoom('ann', 'bob');
   const { fanout, clock, delivered } = fanoutOf(room);

@@ -7,8 +7,9 @@
  * them the two would go round for ever.
  */
 import { CRDT, OP, type Op } from '../../protocol/storage-ops.ts';
-import { echoOfKnown, isMadeBy, withoutIntent } from '../storage/apply-create.ts';
+import { acknowledgeAgain, withoutIntent } from '../storage/apply-create.ts';
 import type { ObjectNode } from '../storage/nodes.ts';
+import type { Surplus } from '../storage/surplus.ts';
 import type { Slot, Storage } from '../storage/tree.ts';
 import { opThatSays } from '../storage/verdict.ts';
 import type { Trial } from './decide.ts';
@@ -16,7 +17,10 @@ import type { Trial } from './decide.ts';
 /** What makes the sender of `ops`, which were tried and taken back, come to what Storage holds. */
 export function takeBackReplies(storage: Storage, ops: readonly Op[], trial: Trial): { replies: Op[]; needsState: boolean } {
   const sent = ops.map((op) => (op.type === OP.UNFIT ? op.emptied : op));
-  const replies = sent.map((op) => echoOf(storage, op));
+  const surplus: Surplus = { characters: 0 };
+  const echoes = sent.map((op) => echoOf(storage, op, surplus));
+  const replies = echoes.map(({ echo }) => echo);
+  if (echoes.some(({ needsState }) => needsState)) return { replies, needsState: true };
   const fixes = new Map<ObjectNode, Map<string, Op>>();
   for (const slot of slotsAtOdds(storage, sent, trial)) {
     if (slot === null) return { replies, needsState: true };
@@ -45,16 +49,23 @@ function* slotsAtOdds({ nodes }: Storage, ops: readonly Op[], { changed, rejecte
   }
 }
 
+interface Echo {
+  readonly echo: Op;
+  /** Whether it says too little: what is known is told again as far as one message may have us write. */
+  readonly needsState: boolean;
+}
+
 /**
  * Of an edit of a text nothing is left; the client then takes the text from its snapshot (protocol 6.3). A create that is known stands where it is, and
  * no other replaces anything: what a client puts aside for it, as what came there since it sent the op twice, it does not take from a snapshot again.
  */
-function echoOf(storage: Storage, op: Op): Op {
+function echoOf(storage: Storage, op: Op, surplus: Surplus): Echo {
+  const known = storage.nodes.get('id' in op ? op.id : '');
   if ('parentId' in op) {
-    const known = storage.nodes.get(op.id);
-    return known !== undefined && isMadeBy(known, op) ? echoOfKnown(known, op) : withoutIntent(op);
+    const again = known === undefined ? null : acknowledgeAgain(known, op, surplus);
+    if (again?.is === 'known') return { echo: again.op, needsState: false };
+    return { echo: withoutIntent(op), needsState: again?.is === 'rejected' };
   }
-  const text = op.type === OP.UPDATE_TEXT ? storage.nodes.get(op.id) : undefined;
-  if (op.type !== OP.UPDATE_TEXT || text?.type !== CRDT.TEXT) return op;
-  return { ...op, baseVersion: text.version, version: text.version, ops: [] };
+  const isEdit = op.type === OP.UPDATE_TEXT && known?.type === CRDT.TEXT;
+  return { echo: isEdit ? { ...op, baseVersion: known.version, version: known.version, ops: [] } : op, needsState: false };
 }

@@ -60,8 +60,8 @@ function replaceWhereItIs(
   };
 }
 
-/** A resent op: its sender learns where the node is now; the deletion it asked for is not done again. */
-function acknowledgeAgain(node: StorageNode, op: CreateOp, surplus: Surplus | null): Verdict {
+/** A resent op: its sender learns where the node is now; the deletion it asked for is not done again. 'ignored' when it makes another node. */
+export function acknowledgeAgain(node: StorageNode, op: CreateOp, surplus: Surplus | null): Verdict {
   if (!isMadeBy(node, op)) return { is: 'ignored' };
   const beyond = charactersBeyond(node, op);
   if (surplus !== null && beyond > 0) {
@@ -73,12 +73,12 @@ function acknowledgeAgain(node: StorageNode, op: CreateOp, surplus: Surplus | nu
 }
 
 /** Whether the node is what the op makes, where it makes it: then the op has had its effect. */
-export function isMadeBy(node: StorageNode, op: CreateOp): boolean {
+function isMadeBy(node: StorageNode, op: CreateOp): boolean {
   return node.type === contentOfCreate(op).type && node.parent?.id === op.parentId;
 }
 
 /** A create as its sender hears of it once more: where the node is now, and without what it asked to be deleted. */
-export function echoOfKnown(node: StorageNode & { readonly key: string }, op: CreateOp): Op {
+function echoOfKnown(node: StorageNode & { readonly key: string }, op: CreateOp): Op {
   const echo = withoutIntent(withKey(op, node.key));
   return node.type === CRDT.TEXT ? ({ ...echo, data: node.data, version: node.version } as Op) : echo;
 }

@@ -8,7 +8,7 @@ import { jsonEquals } from './json-equals.ts';
 import type { TextNode } from './nodes.ts';
 import { editText, editTextWithin, textLength } from './text.ts';
 import { versionTypedOver } from './text-departures.ts';
-import { type AppliedUpdate, latestSince, updatesSince } from './text-history.ts';
+import { type AppliedUpdate, latestSince, priceToFind, updatesSince } from './text-history.ts';
 import { operationsBehind } from './text-resend.ts';
 import { transformOverAll } from './text-transform.ts';
 import type { TextWork } from './text-work.ts';
@@ -41,6 +41,7 @@ export function applyUpdateText(storage: Storage, op: UpdateTextOp, { session, w
   const typedOver = Math.min(op.baseVersion, told);
   const outline = op.opId === undefined ? undefined : storage.textOpIds.noteOf(op.opId);
   if (op.opId !== undefined && (outline !== undefined || history.opIds.has(op.opId))) {
+    if (!work.takeRuns(priceToFind(history))) return rejected(TOO_MUCH);
     const behind = operationsBehind(op, text, { typedOver, outline: outline ?? 0, work });
     if (behind === null) return rejected(TOO_MUCH);
     if (behind.length === 0) return { is: 'known', op: ack };

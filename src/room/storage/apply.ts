@@ -109,7 +109,10 @@ export function applyOp(storage: Storage, op: Op, batch: Batch, session: 'this' 
   const { applied } = batch;
   const { surplus, work, numbersEnd } = batch;
   const verdict =
-    refusedNumber(storage, op, numbersEnd) ?? refusedGrowth(storage, op) ?? judge(storage, op, { session, surplus, work });
+    refusedNumber(storage, op, numbersEnd) ??
+    refusedUnfit(storage, op, surplus) ??
+    refusedGrowth(storage, op, surplus) ??
+    judge(storage, op, { session, surplus, work });
   switch (verdict.is) {
     case 'ignored':
       if (op.opId !== undefined) applied.replies.push({ type: OP.DELETE_CRDT, id: 'ACK', opId: op.opId });
@@ -172,7 +175,6 @@ function judge(storage: Storage, op: Op, within: Circumstances): Verdict {
     case OP.UPDATE_TEXT:
       return applyUpdateText(storage, op, within);
     case OP.UNFIT:
-      return refusedUnfit(storage, op);
     case OP.UNKNOWN:
       return { is: 'ignored' };
     default:

@@ -11,13 +11,15 @@ import {
   VALUE_CHARACTERS_MAX,
   VALUE_KEYS_MAX,
 } from '../../protocol/storage-values.ts';
+import { membersAgain } from './members-again.ts';
 import type { ObjectNode } from './nodes.ts';
 import { plainEntries, plainValue } from './plain-values.ts';
+import type { Surplus } from './surplus.ts';
 import type { Storage } from './tree.ts';
-import { opThatSays, type RejectedVerdict } from './verdict.ts';
+import type { RejectedVerdict } from './verdict.ts';
 
 /** Why an op may not be applied, or null. An object that is too large already may still shrink. */
-export function refusedGrowth(storage: Storage, op: Op): RejectedVerdict | null {
+export function refusedGrowth(storage: Storage, op: Op, surplus: Surplus): RejectedVerdict | null {
   if (op.type !== OP.UPDATE_OBJECT) return null;
   const node = storage.nodes.get(op.id);
   if (node?.type !== CRDT.OBJECT) return null;
@@ -27,7 +29,7 @@ export function refusedGrowth(storage: Storage, op: Op): RejectedVerdict | null 
   return {
     is: 'rejected',
     reason: `A LiveObject may not hold more than ${tooMuch} of plain values`,
-    takeBack: takenBack(node, op),
+    takeBack: membersAgain(node, { op, keys: Object.keys(op.data) }, surplus),
   };
 }
 
@@ -56,14 +58,4 @@ function measured({ data }: ObjectNode): MembersSize {
   const size = noMembersSize();
   for (const [key, value] of plainEntries(data)) countMember(size, 1, key, value);
   return size;
-}
-
-/**
- * The op comes back as if applied, because its sender keeps what it changed locked until then; then the values as they were, as if somebody
- * else had set them. No op brings back a live child in their place: that takes a snapshot.
- */
-function takenBack(node: ObjectNode, op: UpdateObjectOp): NonNullable<RejectedVerdict['takeBack']> {
-  const keys = Object.keys(op.data);
-  if (keys.some((key) => node.children.has(key))) return { replies: [op], needsState: true };
-  return { replies: [op, ...keys.map((key) => opThatSays(node, key))], needsState: false };
 }

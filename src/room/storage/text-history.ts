@@ -89,6 +89,14 @@ export function versionAfter({ updates }: TextHistory, edits: number, version: n
   return version - later;
 }
 
+/** What looking for an update costs by each of them, in runs passed: they are searched, and what is found is moved over them. */
+const RUNS_PER_UPDATE = 40;
+
+/** What it costs at most to find out what an edit means among the updates, in runs passed. */
+export function priceToFind({ updates }: TextHistory): number {
+  return updates.length * RUNS_PER_UPDATE;
+}
+
 /** The last update with this op id, and what version it made of a text now at `version`; null when it is no longer known. */
 export function updateOf(
   { updates }: TextHistory,

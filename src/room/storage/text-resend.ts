@@ -8,7 +8,7 @@ import type { Json } from '../../base/json.ts';
 import { CRDT, OP, type Op, type TextOperation, type UpdateTextOp } from '../../protocol/storage-ops.ts';
 import { jsonEquals } from './json-equals.ts';
 import type { StorageNode, TextNode } from './nodes.ts';
-import { type AppliedUpdate, latestSince, updateOf, updatesSince } from './text-history.ts';
+import { type AppliedUpdate, latestSince, priceToFind, updateOf, updatesSince } from './text-history.ts';
 import { lengthOf, type Outline, outlineOf } from './text-outline.ts';
 import { transformOverAll, transformWithin } from './text-transform.ts';
 import type { TextWork } from './text-work.ts';
@@ -39,7 +39,7 @@ export interface Sender {
 
 /** The operations behind the known edit, moved to the text as it is now; none when there are none, null when it is too much to find out. */
 export function operationsBehind(op: UpdateTextOp, text: TextNode, { typedOver, outline, work }: Sender): Operations | null {
-  const known = op.opId === undefined ? null : updateOf(text.history, op.opId, text.version);
+  const known = knownUpdate(op, text);
   if (known !== null && !work.takePairs(known.update.characters / CHARACTERS_PER_PAIR)) return null;
   const exact = known === null ? null : behindForm(op, text, { known, work });
   if (exact !== null) return exact;
@@ -49,6 +49,10 @@ export function operationsBehind(op: UpdateTextOp, text: TextNode, { typedOver, 
   const unheard = latestSince(text.history, Math.max(typedOver, known?.update.baseVersion ?? 0), text.version);
   const others = unheard.filter(({ opId }) => opId !== op.opId).map(({ operations }) => operations);
   return transformOverAll(rest, others, work) ?? rest; // better a little off its place than lost
+}
+
+function knownUpdate({ opId }: UpdateTextOp, { history, version }: TextNode): Known | null {
+  return opId === undefined ? null : updateOf(history, opId, version);
 }
 
 function sentOf({ sent, operations }: AppliedUpdate): Operations {
@@ -147,7 +151,7 @@ export function withoutEchoes(nodes: ReadonlyMap<string, StorageNode>, ops: read
     const text = op.type === OP.UPDATE_TEXT ? nodes.get(op.id) : undefined;
     if (op.type !== OP.UPDATE_TEXT || text?.type !== CRDT.TEXT) return op;
     if (op.ops.length === 0) {
-      const known = op.opId === undefined ? null : updateOf(text.history, op.opId, text.version);
+      const known = work.takeRuns(priceToFind(text.history)) ? knownUpdate(op, text) : null;
       if (known !== null && work.takePairs(known.update.characters / CHARACTERS_PER_PAIR)) echoes.set(text, partOf(known.update));
       return op;
     }

@@ -5,7 +5,7 @@
  */
 
 /**
- * Runs of text that are passed, an operation at a time; a third of a second at worst, typing takes a tenth of that. After hours offline an SDK client sends what was
+ * Runs of text that are passed, an operation at a time, and characters that are copied; a third of a second at worst, typing takes a tenth of that. After hours offline an SDK client sends what was
  * typed in all its texts in one message, an operation for each key: 10,000 of them in one text cost half of this, and what is refused is lost.
  */
 export const PASSED_RUNS_MAX = 200_000_000;

@@ -47,9 +47,9 @@ export function editText(data: LiveTextData, operations: readonly TextOperation[
   return editWithin(data, operations, null)!;
 }
 
-/** The same, at a price in runs; null when too little work is left for it. */
+/** The same, at a price in runs; null when too little work is left for it. The edit before may have left the text in parts, which V8 puts together once it is looked into. */
 export function editTextWithin(data: LiveTextData, operations: readonly TextOperation[], work: TextWork): TextEdit | null {
-  const passed = operations.length * (data.length + operations.length) + data.length * RUNS_PER_COPY;
+  const passed = operations.length * (data.length + operations.length) + data.length * RUNS_PER_COPY + textLength(data);
   return work.takeRuns(passed) ? editWithin(data, operations, work) : null;
 }
 

@@ -11,7 +11,7 @@ import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
 import { compactYdoc, encodeAfter, materialise } from './live.ts';
 import type { WholeScan } from './scan.ts';
 import { answersOf, scanBase, tailScan, tailUpdate, type Ydoc } from './state.ts';
-import { decodeVector, encodeVector, type Vector } from './vector.ts';
+import { decodeKnownOf, encodeVector, type Vector } from './vector.ts';
 
 /** Of a client that has nothing. */
 const EMPTY_VECTOR = Uint8Array.of(0);
@@ -28,8 +28,8 @@ export function stateVector(doc: Ydoc): Uint8Array {
  * @throws AppError YJS_UPDATE_INVALID for bytes that are no state vector.
  */
 export function missingFor(doc: Ydoc, vector: Uint8Array): Uint8Array {
-  const clocks = decodeVector(vector);
-  return sharedFor(doc, clocks) ?? joinAfter(doc, clocks) ?? encodeAfter(doc, vector);
+  const clocks = decodeKnownOf(doc.known, vector);
+  return sharedFor(doc, clocks) ?? joinAfter(doc, clocks) ?? encodeAfter(doc, encodeVector(clocks));
 }
 
 /**
@@ -43,14 +43,14 @@ export function missingForSession(
   session: SessionId,
   limits: YdocLimits = YDOC_LIMITS,
 ): Uint8Array {
-  const clocks = decodeVector(vector);
+  const clocks = decodeKnownOf(doc.known, vector);
   const shared = sharedFor(doc, clocks);
   if (shared !== null) return shared;
   const { partly } = answersOf(doc);
   const times = partly.get(session) ?? 0;
   if (times >= limits.partlyAnswersMax) return missingFor(doc, EMPTY_VECTOR);
   partly.set(session, times + 1);
-  return joinAfter(doc, clocks) ?? encodeAfter(doc, vector);
+  return joinAfter(doc, clocks) ?? encodeAfter(doc, encodeVector(clocks));
 }
 
 /** Whether the answer was computed for somebody already, and nothing changed since. */

@@ -17,7 +17,7 @@ import { readYdocJson } from './json.ts';
 import { isAnsweredNow, noteLate, takeLate } from './late-answers.ts';
 import { YDOC_LIMITS } from './limits.ts';
 import { scanUpdate } from './scan.ts';
-import { decodeVector, encodeVector } from './vector.ts';
+import { decodeKnownOf, encodeVector } from './vector.ts';
 import {
   type Accepted,
   acceptUpdate,
@@ -38,8 +38,9 @@ export function decideYdocFetch(room: RoomState, { from, guid, vector }: Of<'ydo
   if (!allows(session.permissions, 'storage', 'read')) return [];
   checkYdocCount(session.ydocs, guid, ctx);
   const doc = room.ydocs.get(guid) ?? emptyYdoc();
-  const clocks = decodeVector(vector);
-  if (isAtHand(doc, clocks) || isAnsweredNow(session, doc, ctx)) return [answer(session, doc, { guid, vector })];
+  const clocks = decodeKnownOf(doc.known, vector);
+  if (isAtHand(doc, clocks) || isAnsweredNow(session, doc, ctx))
+    return [answer(session, doc, { guid, vector: encodeVector(clocks) })];
   session.ydocs.add(guid);
   noteLate(room, doc, { session, guid, vector: clocks });
   return [];

@@ -12,11 +12,21 @@ const ENTRY_BYTES_MIN = 2;
 
 /** @throws AppError YJS_UPDATE_INVALID */
 export function decodeVector(bytes: Uint8Array): Vector {
+  return readVector(bytes, () => true);
+}
+
+/** The same of the clients that are in `known` alone: a question may name millions of others. @throws AppError YJS_UPDATE_INVALID */
+export function decodeKnownOf(known: Vector, bytes: Uint8Array): Vector {
+  return readVector(bytes, (client) => known.has(client));
+}
+
+function readVector(bytes: Uint8Array, isKept: (client: number) => boolean): Vector {
   const reader = new ByteReader(bytes);
   const vector = new Map<number, number>();
   for (let entries = reader.count(ENTRY_BYTES_MIN); entries > 0; entries -= 1) {
     const client = reader.varUint();
-    vector.set(client, reader.varUint());
+    const clock = reader.varUint();
+    if (isKept(client)) vector.set(client, clock);
   }
   if (reader.left > 0) throw invalidUpdate('bytes follow the end of the state vector');
   return vector;

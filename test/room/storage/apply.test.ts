@@ -480,6 +480,15 @@ describe('bounds', () => {
     });
   });
 
+  test('[CB69] and is told of what is known as far as one message may have us write; behind that a snapshot says it', () => {
+    const long = 'x'.repeat(200_000);
+    const storage = storageOf(createText('1:0', '1:0', 'root', 'text', [[long]]));
+    const again = createText('1:0', '1:0', 'root', 'text', []);
+    const { replies, needsState } = takeBackReplies(storage, Array(10).fill(again), { changed: [], rejected: new Set() });
+    expect(replies).toEqual([...Array(2).fill({ ...again, data: [[long]] }), ...Array(8).fill(again)]);
+    expect(needsState).toBe(true);
+  });
+
   test('[ST11] a move is no set, whatever else stands in it: the room can be read again', () => {
     const storage = furnished();
     send(storage, { ...moveItem('2:0', '1:4', '!'), intent: 'set' } as Op);

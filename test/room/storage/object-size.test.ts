@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Json } from '../../../src/base/json.ts';
 import { decodeSdkFrame } from '../../../src/protocol/client-messages.ts';
 import { OP } from '../../../src/protocol/storage-ops.ts';
 import { charactersOf, VALUE_CHARACTERS_MAX, VALUE_KEYS_MAX } from '../../../src/protocol/storage-values.ts';
@@ -95,6 +96,38 @@ describe('the plain values of one LiveObject', () => {
       rejected: [{ opIds: ['2:0'], reason: REASON }],
       needsRepair: false,
     });
+  });
+
+  const withoutKeysLeft = (value: Json) =>
+    storageOf(
+      createObject('1:0', '1:0', 'root', 'o'),
+      updateObject('1:1', '1:0', Object.fromEntries(Array.from({ length: VALUE_KEYS_MAX - 1 }, (_, n) => [`k${n}`, n]))),
+      updateObject('1:2', '1:0', { long: value }),
+    );
+  const oneKeyMore = (n: number) => updateObject(`2:${n}`, '1:0', { long: { one: 1 } });
+
+  test('[CB69] values that are much longer than what came are told as far as one message may have us write', () => {
+    const storage = withoutKeysLeft(text(200_000));
+    const ops = Array.from({ length: 10 }, (_, n) => oneKeyMore(n));
+    const { replies, rejected, needsRepair } = send(storage, ...ops);
+    expect(rejected.map(({ opIds }) => opIds.length)).toEqual([10]);
+    expect(replies.filter(({ opId }) => opId === undefined)).toHaveLength(2);
+    expect(needsRepair).toBe(true);
+  });
+
+  test('[CB70] a large value is walked once, however many ops are held against it', () => {
+    let walks = 0;
+    const watched = new Proxy<Json[]>(Array(10_000).fill(0), {
+      get(target, name, receiver) {
+        if (name === '9999') walks += 1;
+        return Reflect.get(target, name, receiver) as unknown;
+      },
+    });
+    const storage = withoutKeysLeft(watched);
+    send(storage, oneKeyMore(0));
+    const before = walks;
+    expect(send(storage, ...Array.from({ length: 10 }, (_, n) => oneKeyMore(n + 1))).rejected[0]?.opIds).toHaveLength(10);
+    expect([before > 0, walks - before]).toEqual([true, 0]);
   });
 
   test('[ST29] where a live child would have gone, a snapshot brings it back', () => {

@@ -73,6 +73,20 @@ describe('edits of texts', () => {
     expect(send(storage, updateText('2:99', '1:0', version, [insert(30_000, 'x')])).rejected).toEqual([]);
   });
 
+  test('[CB71] of a long text pay for its characters, for each edit may have V8 copy all of it', () => {
+    const storage = texts([['x'.repeat(1_000_000)]]);
+    const ops = Array.from({ length: 300 }, (_, n) => updateText(`2:${n}`, '1:0', n, [insert(n % 2 === 0 ? 10 : 900_000, 'y')]));
+    const { rejected, journal } = send(storage, ...ops);
+    expect([journal.length > 150, journal.length < 250]).toEqual([true, true]);
+    expect(rejected.flatMap(({ opIds }) => opIds)).toHaveLength(300 - journal.length);
+  });
+
+  test('[CB71] that are typed at many places of a long text are taken as one edit', () => {
+    const storage = texts([['x'.repeat(1_000_000)]]);
+    const typed = Array.from({ length: 10_000 }, (_, n) => insert(n % 2 === 0 ? 10 : 900_000, 'y'));
+    expect(send(storage, updateText('2:0', '1:0', 0, typed)).rejected).toEqual([]);
+  });
+
   test('[CB4] of thousands of short texts, one each, are applied in one message', () => {
     const storage = texts(...Array.from({ length: 2_000 }, (): LiveTextData => [['abc']]));
     const ops = Array.from({ length: 2_000 }, (_, n) => updateText(`2:${n}`, `1:${n}`, 0, [insert(1, 'x')]));
@@ -81,13 +95,13 @@ describe('edits of texts', () => {
 
   test('[CB4] by one patch have one price together, and the patch is refused whole', () => {
     const storage = texts([['abc']]);
-    const replace = { op: 'replace', path: '/text0', value: { liveblocksType: 'LiveText', data: runs(2_000) } } as const;
+    const replace = { op: 'replace', path: '/text0', value: { liveblocksType: 'LiveText', data: runs(500) } } as const;
     const patch = (count: number) =>
       applyJsonPatch(storage, { operations: Array.from({ length: count }, () => replace) }, newIds());
-    expect(() => patch(100)).toThrow(expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST' }));
+    expect(() => patch(1_000)).toThrow(expect.objectContaining({ code: 'INVALID_STORAGE_MUTATION_REQUEST' }));
     expect(textOf(storage)).toMatchObject({ data: [['abc']], version: 0 });
     patch(2);
-    expect(textOf(storage).data).toHaveLength(2_000);
+    expect(textOf(storage).data).toHaveLength(500);
   });
 
   test('[CB5] leave the normal form, and the same with a price as without', () => {
@@ -167,6 +181,31 @@ test('[CB8] a known edit that comes again and again in one message is looked at 
   expect(replies.length + rejected[0]!.opIds.length).toBe(600);
   expect(replies.length).toBeGreaterThan(80);
   expect(send(storage, again[0]!).rejected).toEqual([]);
+});
+
+describe('an edit that is known, in a text of many edits', () => {
+  const known = [insert(0, 'x')];
+  const edited = () => {
+    const storage = texts([['abc']]);
+    send(storage, ...Array.from({ length: 1_000 }, (_, n) => updateText(`2:${n}`, '1:0', n, known)));
+    return storage;
+  };
+
+  test('[CB72] is looked for at a price of those edits: sent thousands of times in one message it is too much', () => {
+    const storage = edited();
+    const again = Array.from({ length: 6_000 }, () => updateText('2:3', '1:0', 1_000, known));
+    const { rejected, replies, journal } = send(storage, ...again);
+    expect([reasons(rejected), journal]).toEqual([[TOO_LARGE], []]);
+    expect([replies.length > 4_000, replies.length + rejected[0]!.opIds.length]).toEqual([true, 6_000]);
+    expect(send(storage, again[0]!).rejected).toEqual([]);
+  });
+
+  test('[CB72] is no longer looked for behind empty ones when those have cost as much', () => {
+    const storage = edited();
+    const empty = Array.from({ length: 6_000 }, () => updateText('2:3', '1:0', 1_000, []));
+    const { rejected, journal } = send(storage, ...empty, updateText('3:0', '1:0', 1_000, [insert(0, 'y')]));
+    expect([reasons(rejected), journal]).toEqual([[TOO_LARGE], []]);
+  });
 });
 
 describe('what was typed in many texts while offline', () => {

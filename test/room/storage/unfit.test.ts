@@ -68,6 +68,21 @@ describe('an op whose key or value may not be stored', () => {
     });
   });
 
+  test('[CB69] what is there is told as far as one message may have us write; behind that a snapshot says it', () => {
+    const long = 'x'.repeat(200_000);
+    const storage = storageOf(updateObject('1:0', 'root', { a: long }));
+    const { replies, needsRepair } = send(
+      storage,
+      ...unfit(...Array.from({ length: 10 }, (_, n) => updateObject(`2:${n}`, 'root', { a: deep }))),
+    );
+    const fix = { type: OP.UPDATE_OBJECT, id: 'root', data: { a: long } };
+    const comesBack = (n: number) => updateObject(`2:${n}`, 'root', { a: null });
+    expect(replies).toEqual([comesBack(0), fix, comesBack(1), fix, ...Array.from({ length: 8 }, (_, n) => comesBack(n + 2))]);
+    expect(needsRepair).toBe(true);
+    const next = send(storage, ...unfit(updateObject('2:10', 'root', { a: deep })));
+    expect(next).toMatchObject({ replies: [comesBack(10), fix], needsRepair: false });
+  });
+
   test.each<[string, Op]>([
     ['a value over a node', updateObject('2:0', 'root', { list: deep })],
     ['a node over a node', createObject('2:0', '2:0', 'root', 'list', { a: deep })],

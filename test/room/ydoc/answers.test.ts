@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import * as Y from 'yjs';
 import { asSessionId } from '../../../src/base/ids.ts';
 import { YDOC_LIMITS } from '../../../src/room/ydoc/limits.ts';
+import { decodeKnownOf } from '../../../src/room/ydoc/vector.ts';
 import {
   acceptUpdate,
   compactYdoc,
@@ -47,6 +48,15 @@ test('[CB32] hash, vector and answers are computed once until the document chang
 function releaseLive(doc: Ydoc): void {
   doc.live = null;
 }
+
+test('[CB73] of a vector that is asked with, what it says of clients that the document does not know is passed over', () => {
+  const doc = typed();
+  const known = new Map([[7, 9]]);
+  expect(decodeKnownOf(known, bytes(3, 6, 1, 7, 4, 8, 1))).toEqual(new Map([[7, 4]]));
+  expect(() => decodeKnownOf(known, bytes(1, 8, 1, 0))).toThrow(expect.objectContaining({ code: 'YJS_UPDATE_INVALID' }));
+  expect(missingFor(doc, bytes(3, 6, 1, 7, 4, 8, 1))).toEqual(missingFor(doc, bytes(1, 7, 4)));
+  expect(missingFor(doc, bytes(2, 6, 1, 8, 1))).toBe(missingFor(doc, bytes(0)));
+});
 
 test('[CB32] whatever happens in between, answers are those of now', () => {
   for (let seed = 1; seed <= 10; seed += 1) {
