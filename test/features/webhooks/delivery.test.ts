@@ -10,11 +10,12 @@ import {
   enqueue,
   findDue,
   noteFailed,
+  noteWhereWaitingBegins,
   WAITING_MAX,
 } from '../../../src/features/webhooks/delivery/queries.ts';
 import { WebhookSender } from '../../../src/features/webhooks/delivery/sender.ts';
 import { deleteWebhook, recoverFailed, rollSecret, updateWebhook } from '../../../src/features/webhooks/endpoints/queries.ts';
-import { sql } from '../../../src/kernel/persistence/sql.ts';
+import { type Query, sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlOutbox } from '../../../src/kernel/persistence/sql-outbox.ts';
 import { aReceiver, refused } from '../../support/e2e/receiver.ts';
 import { until } from '../../support/e2e/until.ts';
@@ -105,10 +106,60 @@ describe('looking', () => {
       await planOf(db, (explaining) => explaining.query(claimQuery(hook.pk, 8))),
     ];
     for (const plan of [found, taken]) {
-      expect(plan).toMatch(/webhook_deliveries_due .*\n +Index Cond: .*due_at <= statement_timestamp/);
+      expect(plan).toMatch(/webhook_deliveries_due .*\n +Index Cond: .*webhook_pk = .*due_at >=/);
       expect(plan).not.toContain('Seq Scan on webhook_deliveries');
     }
+    expect(taken).toMatch(/Index Cond: .*due_at <= statement_timestamp/);
     expect(taken).toContain('Index Cond: (pk = ANY');
+  });
+
+  test('[WD16] messages of webhooks that are gone are found by an index, however many there are of others', async () => {
+    await db.query(sql`
+      insert into webhook_deliveries (webhook_pk, id, body, delivered_at)
+      select n % 10, 'msg_' || n, 'x', now() from generate_series(1, 20000) n`);
+    await db.query(sql`analyze webhook_deliveries`);
+    const asked: Query[] = [];
+    await deleteOrphans({ ...db, change: async (query) => asked.push(query) }, 1_000);
+    const plan = await planOf(db, (explaining) => explaining.query(asked[0]!));
+    expect(plan).not.toContain('Seq Scan on webhook_deliveries');
+  });
+
+  describe('where waiting begins', () => {
+    const begin = async () =>
+      (
+        await db.query(
+          sql<{ agoS: number }>`select extract(epoch from now() - due_from)::float8 as "agoS" from webhooks order by pk`,
+        )
+      ).map(({ agoS }) => Math.round(agoS));
+    const wait = (hook: { pk: number }, ago: string) =>
+      db.query(sql`
+        insert into webhook_deliveries (webhook_pk, id, body, due_at) values (${hook.pk}, 'msg', 'x', now() - ${ago}::interval)`);
+
+    test('[WD17] what waits is looked for from a minute before the first of it, or before now', async () => {
+      const [hook] = [await aHook(db), await aHook(db)];
+      await wait(hook!, '1 hour');
+      await noteWhereWaitingBegins(db);
+      expect(await begin()).toEqual([3_660, 60]);
+      expect(await findDue(db)).toEqual([hook!.pk]);
+      expect(await db.query(claimQuery(hook!.pk, 8))).toHaveLength(1);
+      await noteWhereWaitingBegins(db); // it was claimed, and waits for longer
+      expect(await begin()).toEqual([60, 60]);
+    });
+
+    test('[WD17] a message that was long in being written is found all the same', async () => {
+      const hook = await aHook(db);
+      await noteWhereWaitingBegins(db);
+      await wait(hook, '5 minutes');
+      expect(await findDue(db)).toEqual([]);
+      await noteWhereWaitingBegins(db);
+      expect([await begin(), await findDue(db)]).toEqual([[360], [hook.pk]]);
+    });
+
+    test('[WD17] until somebody has looked all that waits is found', async () => {
+      const hook = await aHook(db);
+      await wait(hook, '1 year');
+      expect(await findDue(db)).toEqual([hook.pk]);
+    });
   });
 });
 

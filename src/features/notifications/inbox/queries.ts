@@ -59,14 +59,14 @@ export async function listInbox(
   scope: InboxScope,
   { after, to = null, limit }: { readonly after: Position | null; readonly to?: Position | null; readonly limit: number },
 ): Promise<InboxRow[]> {
-  const last = to === null ? sql`true` : sql`(n.notified_at, n.pk) >= ${placeOf(to)}`;
   return db.query(sql<InboxRow>`
-    select ${COLUMNS} from ${TABLES} where ${conditionOf(scope)} and ${beyond(after)} and ${last}
+    select ${COLUMNS} from ${TABLES} where ${conditionOf(scope)} and ${beyond(after)} and ${notBeyond(to)}
      order by n.notified_at desc, n.pk desc limit ${limit}`);
 }
 
 const placeOf = ({ atMs, pk }: Position): Query => sql`(${isoFromMs(atMs)}::timestamptz, ${pk}::bigint)`;
 const beyond = (after: Position | null): Query => (after === null ? sql`true` : sql`(n.notified_at, n.pk) < ${placeOf(after)}`);
+const notBeyond = (to: Position | null): Query => (to === null ? sql`true` : sql`(n.notified_at, n.pk) >= ${placeOf(to)}`);
 
 /** So many notifications are looked at for one page, those among them that may not be read, too. */
 export const LOOKED_AT_MAX = 1_000;
@@ -194,12 +194,34 @@ export async function markRead(db: Sql, id: string): Promise<boolean> {
   return found.length > 0;
 }
 
+/**
+ * An inbox is read or deleted so many at a time, each time for good: Postgres takes 30 to 90 µs for each, and ends a statement after 10 s. (Within a
+ * transaction they go together, and whoever else locks them may then be who waits in vain.)
+ */
+const TOGETHER_MAX = 10_000;
+
+/** Does the work for each part of an inbox, from the latest down; what moves up meanwhile is newer than "all". Returns how many rows it changed. */
+async function inParts(db: Sql, userId: string, change: (part: Query) => Promise<number>): Promise<number> {
+  let changed = 0;
+  for (let after: Position | null = null; ; ) {
+    const [last]: { notifiedAt: string; pk: number }[] = await db.query(sql<{ notifiedAt: string; pk: number }>`
+      select n.notified_at as "notifiedAt", n.pk from inbox_notifications n where n.user_id = ${userId} and ${beyond(after)}
+       order by n.notified_at desc, n.pk desc offset ${TOGETHER_MAX - 1} limit 1`);
+    const to: Position | null = last === undefined ? null : { atMs: Date.parse(last.notifiedAt), pk: last.pk };
+    changed += await change(sql`${beyond(after)} and ${notBeyond(to)}`);
+    if (to === null) return changed;
+    after = to;
+  }
+}
+
 /** Marks as read what is a person's, of these ids; what is not is passed by. */
 export async function markReadOf(db: Sql, { userId, organizationId }: Person, ids: readonly string[] | 'all'): Promise<void> {
-  const which = ids === 'all' ? sql`true` : sql`n.id = any(${ids}::text[])`;
-  await db.query(sql`
-    update inbox_notifications n set ${READ}
-     where ${inOrder(sql`n.user_id = ${userId} and n.read_at is null and ${organizationIs(organizationId)} and ${which}`)}`);
+  const read = (which: Query): Promise<number> =>
+    db.change(sql`
+      update inbox_notifications n set ${READ}
+       where ${inOrder(sql`n.user_id = ${userId} and n.read_at is null and ${organizationIs(organizationId)} and ${which}`)}`);
+  if (ids === 'all') await inParts(db, userId, read);
+  else await read(sql`n.id = any(${ids}::text[])`);
 }
 
 /** Returns how many there were. `id` null: all of them. */
@@ -207,10 +229,11 @@ export function deleteNotifications(
   db: Sql,
   { userId, organizationId, id }: { userId: string; organizationId: string | null; id: string | null },
 ): Promise<number> {
-  const which = id === null ? sql`true` : sql`n.id = ${id}`;
-  return db.change(sql`
-    delete from inbox_notifications n
-     where ${inOrder(sql`n.user_id = ${userId} and ${organizationIs(organizationId)} and ${which}`)}`);
+  const remove = (which: Query): Promise<number> =>
+    db.change(sql`
+      delete from inbox_notifications n
+       where ${inOrder(sql`n.user_id = ${userId} and ${organizationIs(organizationId)} and ${which}`)}`);
+  return id === null ? inParts(db, userId, remove) : remove(sql`n.id = ${id}`);
 }
 
 /** A thread as its notifications are asked for; null when the room has none of this id. */

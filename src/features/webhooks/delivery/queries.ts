@@ -22,7 +22,8 @@ export async function enqueue(tx: Sql, messages: readonly NewDelivery[]): Promis
   const query = sql`
     with hooks as materialized (  -- counted once, however many messages there are
       select pk, subscribed_events, ${WAITING_MAX} <= (select count(*) from (select from webhook_deliveries d
-               where d.webhook_pk = webhooks.pk and d.due_at is not null limit ${WAITING_MAX}) waiting) as is_full
+               where d.webhook_pk = webhooks.pk and d.due_at >= webhooks.due_from
+               order by d.due_at limit ${WAITING_MAX}) waiting) as is_full           -- in order, or all messages may be read
         from webhooks where not disabled
     )
     insert into webhook_deliveries (webhook_pk, id, body, due_at, failed_at, problem)
@@ -40,7 +41,7 @@ export async function enqueue(tx: Sql, messages: readonly NewDelivery[]): Promis
 export async function mayWriteMany(db: Sql, type: WebhookEvent): Promise<boolean> {
   const full = await db.query(sql`
     select 1 from webhooks w where not w.disabled and ${type} = any(w.subscribed_events) and exists (
-      select from webhook_deliveries d where d.webhook_pk = w.pk and d.due_at is not null offset ${WAITING_MAX / 2})`);
+      select from webhook_deliveries d where d.webhook_pk = w.pk and d.due_at >= w.due_from order by d.due_at offset ${WAITING_MAX / 2})`);
   return full.length === 0;
 }
 
@@ -66,9 +67,31 @@ export async function findDue(db: Sql): Promise<number[]> {
   const query = sql<{ pk: number }>`
     select pk from webhooks w
      where not disabled and next_at < statement_timestamp() + interval '1 second'
-       and exists (select from webhook_deliveries d where d.webhook_pk = w.pk and d.due_at <= statement_timestamp())`;
+       and (select d.due_at from webhook_deliveries d where d.webhook_pk = w.pk and d.due_at >= w.due_from       -- one step for each, whatever a plan expects
+             order by d.due_at limit 1) <= statement_timestamp()`;
   const rows = await db.query(named('webhooks due', query));
   return rows.map(({ pk }) => pk);
+}
+
+/** A transaction that wrote messages and has not committed for so long is waited for, */
+const WRITTEN_WITHIN = sql`interval '1 minute'`;
+/** and messages of one that took longer are found by a look that begins so much earlier. */
+const LOOKS_BACK = sql`interval '10 minutes'`;
+
+/**
+ * Notes from where what waits for each webhook is looked for. Whatever is written is due then or later. It is read ahead of the change, for who claims
+ * waits for the row of the webhook.
+ */
+export async function noteWhereWaitingBegins(db: Sql): Promise<void> {
+  const begins = await db.query(sql<{ pk: number; from: string }>`
+    select pk, least(statement_timestamp(), (
+             select d.due_at from webhook_deliveries d where d.webhook_pk = w.pk and d.due_at >= w.due_from - ${LOOKS_BACK}
+              order by d.due_at limit 1)) - ${WRITTEN_WITHIN} as "from"
+      from webhooks w where not disabled`);
+  await db.query(sql`
+    update webhooks w set due_from = begins."from"
+      from jsonb_to_recordset(${JSON.stringify(begins)}::jsonb) as begins (pk bigint, "from" timestamptz)
+     where w.pk = begins.pk and w.due_from <> begins."from"`);
 }
 
 export interface Claimed {
@@ -99,7 +122,8 @@ export function claimQuery(webhookPk: number, limit: number, only: number | null
     ), due as materialized (
       select d.pk from webhook_deliveries d
        where d.webhook_pk = ${webhookPk} and exists (select from hook)
-         and case when ${only}::bigint is null then d.due_at <= statement_timestamp() else d.pk = ${only}::bigint end
+         and case when ${only}::bigint is null then d.due_at >= (select due_from from hook) and d.due_at <= statement_timestamp()
+                  else d.pk = ${only}::bigint end
        order by d.due_at, d.pk
        limit (select least(${limit}::integer, coalesce(rate_limit, ${limit}::integer)) from hook)
          for update skip locked
@@ -203,7 +227,9 @@ export function deleteOrphans(db: Sql, limit: number): Promise<number> {
         from of where of.webhook_pk is not null
     )
     delete from webhook_deliveries where pk = any(array(
-      select d.pk from webhook_deliveries d
-       where d.webhook_pk = any(array(select webhook_pk from of where not exists (select from webhooks w where w.pk = of.webhook_pk)))
-       limit ${limit} for update skip locked))`);
+      select d.pk from of cross join lateral (      -- a range in its order: of an equation with a limit Postgres may read the whole table
+         select m.pk from webhook_deliveries m where m.webhook_pk >= of.webhook_pk and m.webhook_pk < of.webhook_pk + 1
+          order by m.webhook_pk limit ${limit} for update skip locked) d
+       where not exists (select from webhooks w where w.pk = of.webhook_pk)
+       limit ${limit}))`);
 }

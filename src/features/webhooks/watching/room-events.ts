@@ -6,7 +6,7 @@ import { Sweep } from '../../../kernel/persistence/sweep.ts';
 import type { Looking, RoomWatcher, Visit, WatchedDocument, WatchedRoom } from '../../../room/room-watch.ts';
 import { ChangeNotes, type ChangeNotesDeps } from '../changes/change-notes.ts';
 import { deleteOldChanges } from '../changes/queries.ts';
-import { deleteOld, deleteOrphans, findWanted } from '../delivery/queries.ts';
+import { deleteOld, deleteOrphans, findWanted, noteWhereWaitingBegins } from '../delivery/queries.ts';
 import type { WebhookEvent } from '../endpoints/shapes.ts';
 import { VisitNotes } from '../visits/visit-notes.ts';
 
@@ -58,8 +58,16 @@ export class RoomEvents implements RoomWatcher, Looking {
         return Math.max(...deleted) >= OLD_AT_ONCE;
       },
     };
+    const waiting = {
+      phrase: 'what waits for webhooks not looked for',
+      everyMs: SWEEP_EVERY_MS,
+      some: async () => {
+        await noteWhereWaitingBegins(db);
+        return false;
+      },
+    };
     const visits = { phrase: 'visits not swept', everyMs: SWEEP_EVERY_MS, some: () => this.#visits.sweep() };
-    this.#sweeps = [look, old, visits].map((work) => new Sweep(this.#deps, work));
+    this.#sweeps = [look, old, waiting, visits].map((work) => new Sweep(this.#deps, work));
     await this.#sweeps[0]?.run();
   }
 

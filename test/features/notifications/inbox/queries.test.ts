@@ -250,6 +250,22 @@ describe('deleting', () => {
     expect(idsOf(await deletedOf({ organizationId: 'acme' }))).toEqual([acme]);
   });
 
+  test('[IB29] all of a large inbox is read, and deleted, some at a time, each once', async () => {
+    await db.query(sql`
+      insert into inbox_notifications (id, user_id, kind, subject_id, notified_at)
+      select ${bob} || n, ${bob}, '$ring', 's', now() - (n / 2) * interval '1 second' from generate_series(1, 20001) n`);
+    const changed: number[] = [];
+    const counting: Sql = {
+      ...db,
+      query: (query) => db.query(query),
+      change: async (query) => changed[changed.push(await db.change(query)) - 1]!,
+    };
+    await markReadOf(counting, { userId: bob, organizationId: 'default' }, 'all');
+    expect(await deleteNotifications(counting, { userId: bob, organizationId: null, id: null })).toBe(20_001);
+    expect(changed).toEqual([10_000, 10_000, 1, 10_000, 10_000, 1]);
+    expect(await list()).toEqual([]);
+  });
+
   test('[IB16] what goes with its thread or room is told of as deleted, in its organisation', async () => {
     const acme = await makeRoom(db, { organizationId: 'acme' });
     const thread = await makeThread(db, acme);
