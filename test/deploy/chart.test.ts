@@ -182,6 +182,18 @@ test.skipIf(!canRender)(
   120_000,
 );
 
+test.skipIf(!canRender)(
+  '[HC16] a time to end in which a worker could not drain is refused',
+  () => {
+    const ending = (preStopSeconds: number, terminationGracePeriodSeconds: number) =>
+      refusalOf({ preStopSeconds, terminationGracePeriodSeconds });
+    expect(ending(16, 40)).toMatch(/terminationGracePeriodSeconds is 40, and preStopSeconds with a drain of 25 s takes 41/);
+    expect(ending(15, 40)).toBe('');
+    expect(ending(60, 85)).toBe('');
+  },
+  120_000,
+);
+
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
 
 test.skipIf(!hasPromtool)('[HC15] alerts fire on what they are for', () => {

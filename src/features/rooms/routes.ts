@@ -9,7 +9,7 @@ import { type BoundRoute, bindRoute, empty, routeFor, written } from '../../kern
 import { outboxRowsOf } from '../../protocol/app-events.ts';
 import { checkName, checkRoomId, NAME_LENGTHS } from '../../protocol/names.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
-import { deleteThreadsAhead } from './emptying/queries.ts';
+import { emptyAhead } from './emptying/queries.ts';
 import {
   type ChangedRoom,
   deleteRoom,
@@ -173,7 +173,7 @@ export const deleteRoomRoute = route({
   async handle({ params, afterCommit }, { db, rooms, nowMs, outbox, roomChanged }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const at = isoFromMs(nowMs());
-    await deleteThreadsAhead(db, roomId);
+    await emptyAhead(db, roomId);
     const gone = await deleteRoom(db, roomId, (tx, { id, pk }) =>
       outbox.add(tx, ...outboxRowsOf({ type: 'room.deleted', roomId: id, roomPk: pk, at })),
     );

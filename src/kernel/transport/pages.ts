@@ -45,7 +45,7 @@ const PAGE_HEADERS = {
 
 interface PagesOptions {
   readonly files: WebFiles;
-  /** Which file answers at a path that is not its own: `{ '/console': '/console.html' }`. */
+  /** Which file answers at a path that is not its own, with or without a slash at its end: `{ '/console': '/console.html' }`. */
   readonly pages: Readonly<Record<string, string>>;
 }
 
@@ -54,11 +54,21 @@ export function servePages({ files, pages }: PagesOptions, others: HttpHandler):
   return async (request) => {
     const { path } = request;
     const isAsset = path.startsWith(ASSETS_PATH);
-    const name = isAsset ? path : Object.hasOwn(pages, path) ? pages[path]! : null;
-    const file = name === null ? undefined : files.get(name);
+    const file = files.get(isAsset ? path : (pageAt(path, pages) ?? ''));
     if (file === undefined) return others(request);
     return answer(request, file, isAsset ? 'asset' : 'page');
   };
+}
+
+function pageAt(path: string, pages: PagesOptions['pages']): string | undefined {
+  const plain = path === '/' ? path : path.replace(/\/$/, '');
+  return Object.hasOwn(pages, plain) ? pages[plain] : undefined;
+}
+
+/** Whether a browser, or a proxy that has changed the encoding and says so by `W/`, has the file (RFC 9110, 13.1.2). */
+function isKnown({ etag }: WebFile, ifNoneMatch = ''): boolean {
+  const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return tags.includes(etag) || tags.includes('*');
 }
 
 function answer({ method, path, headers }: HttpRequest, file: WebFile, kind: 'asset' | 'page'): HttpResponse {
@@ -70,7 +80,7 @@ function answer({ method, path, headers }: HttpRequest, file: WebFile, kind: 'as
     'cache-control': HASH_IN_NAME.test(path) ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache',
     ...(kind === 'page' && PAGE_HEADERS),
   };
-  if (headers['if-none-match'] === file.etag) return { status: 304, headers: common };
+  if (isKnown(file, headers['if-none-match'])) return { status: 304, headers: common };
   const zipped = /\bgzip\b/.test(headers['accept-encoding'] ?? '') ? file.gzipped : null;
   return {
     status: 200,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { asRoomId, type RoomId } from '../../../src/base/ids.ts';
 import { deleteNotifications, markReadOf } from '../../../src/features/notifications/inbox/queries.ts';
-import { deleteThreadsAhead } from '../../../src/features/rooms/emptying/queries.ts';
+import { emptyAhead } from '../../../src/features/rooms/emptying/queries.ts';
 import { deleteRoom, findOrCreateRoom } from '../../../src/features/rooms/queries.ts';
-import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
+import { type Query, type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { until } from '../../support/e2e/until.ts';
 import { usePostgres } from '../../support/postgres.ts';
 
@@ -50,24 +50,63 @@ test('[RM75] A room of many threads is emptied ahead of its deletion, the oldest
   const deletions = await noteDeletions(db);
   const [many, few] = [asRoomId('many'), asRoomId('few')];
   await roomOf(db, few, { threads: 40, each: 20 });
-  await deleteThreadsAhead(db, few);
+  await emptyAhead(db, few);
   expect(await left(db)).toEqual({ threads: 40, comments: 800, notified: 800 });
 
   await roomOf(db, many, { threads: 2_300, each: 1 });
   await roomOf(db, asRoomId('long'), { threads: 7, each: 2_000 });
   const before = await left(db);
-  await deleteThreadsAhead(db, many);
+  await emptyAhead(db, many);
   expect(await deletions()).toEqual([1_429]); // of 5 + 1 + 1 rows each: 10,003; the other 871 go with their room
   const [oldest] = await db.query(sql<{ id: string }>`
     select id from threads where room_pk = (select pk from rooms where id = 'many') order by created_at limit 1`);
   expect(oldest!.id).toBe('th_1430');
-  await deleteThreadsAhead(db, asRoomId('long'));
+  await emptyAhead(db, asRoomId('long'));
   expect(await deletions()).toEqual([1_429, 3, 3]); // of 4,005 rows each; the last goes with its room
-  await deleteThreadsAhead(db, asRoomId('nobody'));
+  await emptyAhead(db, asRoomId('nobody'));
 
   for (const id of [many, asRoomId('long')]) await deleteRoom(db, id);
   expect(before).toEqual({ threads: 2_347, comments: 17_100, notified: 17_100 });
   expect(await left(db)).toEqual({ threads: 40, comments: 800, notified: 800 });
+});
+
+test('[RM78] what a room has many of beside threads goes ahead of it, too, and leaves what is to be known of it', async () => {
+  const db = await postgres.open();
+  const id = asRoomId('full');
+  await roomOf(db, id, { threads: 0, each: 0 });
+  const many = 10_400;
+  const tables: Record<string, Query> = {
+    inbox_notifications: sql`
+      insert into inbox_notifications (id, user_id, kind, room_pk, subject_id, notified_at)
+      select 'in_' || n, 'user' || n, '$due', pk, 's' || n, now() from rooms, generate_series(1, ${many}) n`,
+    files: sql`
+      insert into files (room_pk, id, name, size, mime_type, blob_key)
+      select pk, 'fl_' || n, 'a.txt', 1, 'text/plain', 'file-' || n from rooms, generate_series(1, ${many}) n`,
+    attachments: sql`
+      insert into attachments (room_pk, id, user_id, name, size, mime_type, blob_key)
+      select pk, 'at_' || n, 'mia', 'a.txt', 1, 'text/plain', 'attachment-' || n from rooms, generate_series(1, ${many}) n`,
+    versions: sql`
+      insert into versions (room_pk, id, created_at, authors, size, sha256, blob_key)
+      select pk, 'vh_' || n, now(), '[]', 1, '', 'version-' || n from rooms, generate_series(1, ${many}) n`,
+    room_subscription_settings: sql`
+      insert into room_subscription_settings (room_pk, user_id) select pk, 'user' || n from rooms, generate_series(1, ${many}) n`,
+    room_readers: sql`
+      insert into room_readers (room_pk, user_id, reads_public, reads_private)
+      select pk, 'user' || n, true, true from rooms, generate_series(1, ${many}) n`,
+  };
+  for (const insert of Object.values(tables)) await db.change(insert);
+  const counts = async () => {
+    const names = [...Object.keys(tables), 'loose_blobs', 'deleted_inbox_notifications'];
+    const [row] = await db.query(sql<{ counts: Record<string, number> }>`
+      select jsonb_object_agg(name, (xpath('/row/n/text()', query_to_xml('select count(*) as n from ' || name, false, true, '')))[1]::text::int) as counts
+        from unnest(${names}::text[]) as name`);
+    return row!.counts;
+  };
+  const each = (count: number) => Object.fromEntries(Object.keys(tables).map((name) => [name, count]));
+  await emptyAhead(db, id);
+  expect(await counts()).toEqual({ ...each(400), loose_blobs: 30_000, deleted_inbox_notifications: 10_000 });
+  await deleteRoom(db, id);
+  expect(await counts()).toEqual({ ...each(0), loose_blobs: 31_200, deleted_inbox_notifications: 10_400 });
 });
 
 test('[RM76] who empties a room waits for whoever reads or deletes all of an inbox, or deletes the room, and they for it, but none for ever', async () => {
@@ -77,7 +116,7 @@ test('[RM76] who empties a room waits for whoever reads or deletes all of an inb
     'reads all': () => markReadOf(db, user1, 'all'),
     'deletes all': () => deleteNotifications(db, { ...user1, id: null }),
     'deletes the room': (id) => deleteRoom(db, id),
-    'empties it, too': (id) => deleteThreadsAhead(db, id),
+    'empties it, too': (id) => emptyAhead(db, id),
   };
   const waiting = sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
   for (const [what, act] of Object.entries(others)) {
@@ -89,7 +128,7 @@ test('[RM76] who empties a room waits for whoever reads or deletes all of an inb
     const meeting: Promise<unknown>[] = [];
     await db.transaction(async (tx) => {
       await tx.query(sql`select from inbox_notifications where user_id = 'user2' and subject_id = 'turned_7' for update`);
-      meeting.push(deleteThreadsAhead(db, id));
+      meeting.push(emptyAhead(db, id));
       await until('it waits', async () => (await db.query(waiting)).length > 0);
       meeting.push(act(id));
       await until('both wait', async () => (await db.query(waiting)).length > 1);

@@ -10,11 +10,12 @@ const file = (text: string, gzipped: Uint8Array | null = null): WebFile => ({
 });
 const files = new Map([
   ['/demo.html', file('page')],
+  ['/console.html', file('console')],
   ['/assets/demo-X2KBQ7PD.js', file('script', Buffer.from('zipped'))],
   ['/assets/mark.svg', file('mark')],
 ]);
 const others = async () => ({ status: 404, body: 'others' });
-const serve = servePages({ files, pages: { '/': '/demo.html' } }, others);
+const serve = servePages({ files, pages: { '/': '/demo.html', '/console': '/console.html' } }, others);
 const ask = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   serve({ method, path, query: '', headers } as HttpRequest);
 
@@ -61,6 +62,15 @@ test('[WP2] files whose names change may be kept for a year, and are compressed 
 test('[WP6] of files whose names stay the same each is asked about each time, by its tag', async () => {
   expect((await ask('/assets/mark.svg')).headers).toMatchObject({ 'cache-control': 'no-cache', etag: '"mark"' });
   expect(await ask('/assets/mark.svg', { 'if-none-match': '"mark"' })).toMatchObject({ status: 304 });
+});
+
+test('[WP7] a page is found with a slash at its end, too, and known by any of the tags that are named', async () => {
+  for (const path of ['/console', '/console/']) expect(String((await ask(path)).body)).toBe('console');
+  expect(await ask('/console//')).toMatchObject({ status: 404 });
+  for (const tags of ['W/"console"', '"old", W/"console"', '*'])
+    expect(await ask('/console/', { 'if-none-match': tags })).toMatchObject({ status: 304 });
+  for (const tags of ['', 'W/"old"', 'console'])
+    expect(await ask('/console', { 'if-none-match': tags })).toMatchObject({ status: 200 });
 });
 
 test('[WP3] other paths are handed on, and all when nothing was built', async () => {

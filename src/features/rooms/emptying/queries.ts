@@ -3,24 +3,54 @@
  * of a row, and a statement is ended after 10 s: a room of 80,000 threads was refused, one of 9,000 where Postgres had to read it first.
  */
 import type { RoomId } from '../../../base/ids.ts';
-import { type Sql, sql } from '../../../kernel/persistence/sql.ts';
+import { type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
 
 /** So much goes in a quarter of a second, and in a few where Postgres has to read it first: comments and notifications, and five for each thread. */
 const WEIGHT_TOGETHER_MAX = 10_000;
 const WEIGHT_OF_THREAD = 5;
 
+/** Rows of a room, of which there may be many beside its threads, in the order in which they are locked. */
+interface Rows {
+  readonly table: Query;
+  readonly order: Query;
+}
+
+const ROWS: readonly Rows[] = [
+  { table: sql`inbox_notifications`, order: sql`subject_id collate "C", pk` },
+  { table: sql`attachments`, order: sql`id` },
+  { table: sql`files`, order: sql`id` },
+  { table: sql`versions`, order: sql`pk` },
+  { table: sql`room_subscription_settings`, order: sql`user_id` },
+  { table: sql`room_readers`, order: sql`user_id` },
+];
+
 /**
- * Deletes the oldest threads of a room until what is left can go with it, some at a time and each time for good: locks are kept no longer than for
- * one part, so that whoever has been told of these threads does not wait for all of them. (Within a transaction they are kept to its end.) Nothing happens to
- * a room that has few.
+ * Deletes what a room has until the rest can go with it, some at a time and each time for good: locks are kept no longer than for one part, so that whoever
+ * has been told of these threads does not wait for all of them. (Within a transaction they are kept to its end.) Nothing happens to a room that has little.
  */
-export async function deleteThreadsAhead(db: Sql, roomId: RoomId): Promise<void> {
-  for (;;) {
-    const pks = await findOldestThreads(db, roomId);
-    if (pks.length === 0) return;
+export async function emptyAhead(db: Sql, roomId: RoomId): Promise<void> {
+  for (let pks = await findOldestThreads(db, roomId); pks.length > 0; pks = await findOldestThreads(db, roomId))
     await db.transaction((tx) => deleteThreads(tx, { roomId, pks }));
+  for (const rows of ROWS) {
+    while (await hasMany(db, roomId, rows)) await db.transaction((tx) => deleteSome(tx, roomId, rows));
   }
 }
+
+async function hasMany(db: Sql, roomId: RoomId, { table }: Rows): Promise<boolean> {
+  const beyond = await db.query(sql`
+    select from ${table} where room_pk = (select pk from rooms where id = ${roomId}) offset ${WEIGHT_TOGETHER_MAX} limit 1`);
+  return beyond.length > 0;
+}
+
+async function deleteSome(tx: Sql, roomId: RoomId, { table, order }: Rows): Promise<void> {
+  await tx.query(lockOf(roomId));
+  await tx.query(sql`
+    delete from ${table} where ctid = any(array(
+      select ctid from ${table} where room_pk = (select pk from rooms where id = ${roomId})
+       order by ${order} limit ${WEIGHT_TOGETHER_MAX} for update))`);
+}
+
+const lockOf = (roomId: RoomId): Query => sql`select from rooms where id = ${roomId} for no key update`;
 
 /** None when what there is can go at once. */
 async function findOldestThreads(db: Sql, roomId: RoomId): Promise<number[]> {
@@ -41,7 +71,7 @@ async function findOldestThreads(db: Sql, roomId: RoomId): Promise<number[]> {
 
 /** Locks are taken in the order of everybody: the room, threads by their ids, what is in inboxes by room and thread. */
 async function deleteThreads(tx: Sql, { roomId, pks }: { roomId: RoomId; pks: readonly number[] }): Promise<void> {
-  await tx.query(sql`select from rooms where id = ${roomId} for no key update`);
+  await tx.query(lockOf(roomId));
   await tx.query(sql`select from threads where pk = any(${pks}::bigint[]) order by id for update`);
   await tx.query(sql`
     select from inbox_notifications n where n.thread_pk = any(${pks}::bigint[])
