@@ -21,4 +21,6 @@ export const VERSION_EXAMPLES: Examples = {
   'DELETE /v2/c/rooms/{roomId}/versions/{versionId}': ofAVersion(),
   'GET /v2/c/rooms/{roomId}/versions/{versionId}/storage': ofAVersion(),
   'GET /v2/c/rooms/{roomId}/versions/{versionId}/yjs': ofAVersion({ query: { guid: 'sub' } }),
+  'POST /v2/c/rooms/{roomId}/version': inARoom(),
+  'GET /v2/c/rooms/{roomId}/y-version/{versionId}': ofAVersion({ query: { guid: 'sub' } }),
 };
