@@ -12,7 +12,7 @@ import { Pool } from './pool.ts';
 const SEEDS = process.env.CI ? 4_000 : 2_000;
 /** On a slow machine fewer, so that it does not hold up a run of everything; `npm run sim` has no such bound. */
 const BUDGET_MS = 60_000;
-const SEEDS_LEAST = 200;
+const SEEDS_LEAST = 20;
 const MUTANT_SEEDS_MAX = 1_500;
 /** They take what the tests beside this one leave. */
 const PROCESSES = 2;

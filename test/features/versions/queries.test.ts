@@ -6,11 +6,11 @@ import { silentLog } from '../../../src/base/observe.ts';
 import { deleteRoom } from '../../../src/features/rooms/queries.ts';
 import {
   deleteVersion,
-  findRoomPk,
   keepVersion,
   listVersions,
   listVersionsSince,
   readVersion,
+  roomPkOf,
   VersionReads,
 } from '../../../src/features/versions/queries.ts';
 import { BlobSweep } from '../../../src/kernel/persistence/blob-sweep.ts';
@@ -163,7 +163,7 @@ describe('reading', () => {
   });
 
   test('[VH28] a room that is not there has no versions', async () => {
-    await expect(findRoomPk(db, asRoomId('no such room'))).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND' });
+    await expect(roomPkOf(db, asRoomId('no such room'))).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND' });
   });
 });
 
