@@ -203,8 +203,12 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
 
   /** Closes with the code and the sentence of the refusal; what was sent before still arrives, but for what is held. */
   refuse(refusal: AppError): void {
-    if (!this.isClosed) this.#deps.metrics?.count('atrium_refusals_total', refusal.code);
+    this.#close(refusal);
     this.leave();
+  }
+
+  #close(refusal: AppError): void {
+    if (!this.isClosed) this.#deps.metrics?.count('atrium_refusals_total', refusal.code);
     this.#socket.close(closeCodeFor(this.#kind, refusal.close), refusal.message);
   }
 
@@ -246,8 +250,9 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
     this.#deps.intake.take(this, data, this.heardAtMs);
   }
 
+  /** What it said before is heard, as of all who go: its client stays away, and brings nothing again. */
   tooLong(bytesMax: number): void {
-    this.refuse(new AppError('PAYLOAD_TOO_LARGE', { what: 'The frame', bytesMax }));
+    this.#close(new AppError('PAYLOAD_TOO_LARGE', { what: 'The frame', bytesMax }));
   }
 
   hear(data: string | Uint8Array, cameAtMs: number): void {

@@ -370,11 +370,24 @@ test('[GW12] permissions that change while an SDK client joins make it join once
 });
 
 test('[GW14] who sends a longer frame than there may be is closed so that it stays away, in the language of its client', async () => {
-  const { enter, told } = aGateway();
+  const { enter } = aGateway();
   const sockets = [await enter(), await enter('/yjs/room', 'token=t')];
   for (const { handler } of sockets) handler.tooLong(1_000);
   expect(sockets.map(({ closes }) => closes)).toEqual([[4000], [4400]]);
-  expect(told.filter(({ type }) => type === 'session.leave')).toHaveLength(2);
+});
+
+test('[GW15] what it said before is heard, before it leaves', async () => {
+  const { clock, enter, told } = aGateway();
+  const { handler, closes } = await enter();
+  clock.turn();
+  for (const event of [1, 2, 3]) {
+    handler.message(JSON.stringify([{ type: 103, event }]));
+    clock.advance(150); // the turn is as long as it may be: from the second on they wait
+  }
+  handler.tooLong(1_000);
+  handler.closed(closes[0]!, '');
+  clock.turn();
+  expect(told.map((command) => ('event' in command ? command.event : command.type))).toEqual([1, 2, 3, 'session.leave']);
 });
 
 test('[AX2] everybody looks anew, some at a time, without a visit; who may not stay is sent away', async () => {

@@ -35,15 +35,9 @@ export function missingFor(doc: Ydoc, vector: Uint8Array): Uint8Array {
 /**
  * The same for a session that asks by itself. One that goes on asking for parts with nothing changed gets the whole document, which all
  * share: it holds what is missing, too, and takes no computing.
- * @throws AppError as `missingFor`
+ * @param clocks what it has of clients that the document knows
  */
-export function missingForSession(
-  doc: Ydoc,
-  vector: Uint8Array,
-  session: SessionId,
-  limits: YdocLimits = YDOC_LIMITS,
-): Uint8Array {
-  const clocks = decodeKnownOf(doc.known, vector);
+export function missingForSession(doc: Ydoc, clocks: Vector, session: SessionId, limits: YdocLimits = YDOC_LIMITS): Uint8Array {
   const shared = sharedFor(doc, clocks);
   if (shared !== null) return shared;
   const { partly } = answersOf(doc);

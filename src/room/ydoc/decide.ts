@@ -14,10 +14,10 @@ import { sessionOf } from '../roster.ts';
 import type { Command, DecideContext, Effect, RoomState, Session } from '../shapes.ts';
 import { isHere } from './fit.ts';
 import { readYdocJson } from './json.ts';
-import { isAnsweredNow, noteLate, takeLate } from './late-answers.ts';
+import { isAnsweredNow, type LateQuestion, noteLate, takeLate } from './late-answers.ts';
 import { YDOC_LIMITS } from './limits.ts';
 import { scanUpdate } from './scan.ts';
-import { decodeKnownOf, encodeVector } from './vector.ts';
+import { decodeKnownOf } from './vector.ts';
 import {
   type Accepted,
   acceptUpdate,
@@ -39,8 +39,7 @@ export function decideYdocFetch(room: RoomState, { from, guid, vector }: Of<'ydo
   checkYdocCount(session.ydocs, guid, ctx);
   const doc = room.ydocs.get(guid) ?? emptyYdoc();
   const clocks = decodeKnownOf(doc.known, vector);
-  if (isAtHand(doc, clocks) || isAnsweredNow(session, doc, ctx))
-    return [answer(session, doc, { guid, vector: encodeVector(clocks) })];
+  if (isAtHand(doc, clocks) || isAnsweredNow(session, doc, ctx)) return [answer(session, doc, { guid, vector: clocks })];
   session.ydocs.add(guid);
   noteLate(room, doc, { session, guid, vector: clocks });
   return [];
@@ -52,9 +51,7 @@ export function decideLateYdocs(room: RoomState): Effect[] {
   for (const { session, guid, vector } of takeLate(room)) {
     if (!allows(session.permissions, 'storage', 'read')) continue;
     const doc = room.ydocs.get(guid) ?? emptyYdoc();
-    effects.push(
-      unlessUnreadable({ guid, askedBy: session.id }, () => answer(session, doc, { guid, vector: encodeVector(vector) })),
-    );
+    effects.push(unlessUnreadable({ guid, askedBy: session.id }, () => answer(session, doc, { guid, vector })));
   }
   return effects;
 }
@@ -69,7 +66,7 @@ function unlessUnreadable(of: { readonly guid: string; readonly askedBy: Session
 }
 
 /** From here on the session follows the document. */
-function answer(session: Session, doc: Ydoc, { guid, vector }: Pick<Of<'ydoc.fetch'>, 'guid' | 'vector'>): Effect {
+function answer(session: Session, doc: Ydoc, { guid, vector }: Pick<LateQuestion, 'guid' | 'vector'>): Effect {
   const update = missingForSession(doc, vector, session.id);
   session.ydocs.add(guid);
   // A y-websocket frame has no room for a hash: do not compute one for it.
