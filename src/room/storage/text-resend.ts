@@ -151,13 +151,20 @@ export function withoutEchoes(nodes: ReadonlyMap<string, StorageNode>, ops: read
     const text = op.type === OP.UPDATE_TEXT ? nodes.get(op.id) : undefined;
     if (op.type !== OP.UPDATE_TEXT || text?.type !== CRDT.TEXT) return op;
     if (op.ops.length === 0) {
-      const known = work.takeRuns(priceToFind(text.history)) ? knownUpdate(op, text) : null;
+      const known = knownEcho(op, text, work);
       if (known !== null && work.takePairs(known.update.characters / CHARACTERS_PER_PAIR)) echoes.set(text, partOf(known.update));
       return op;
     }
     const echo = echoes.get(text);
     return echo === undefined ? op : { ...op, ops: withoutLast(op.ops, echo, work) };
   });
+}
+
+/** Nearly all empty ones are not known: of an undo of many edits a client sends each but the first so. They cost nothing, or what is behind them would be refused. */
+function knownEcho(op: UpdateTextOp, text: TextNode, work: TextWork): Known | null {
+  const { history } = text;
+  if (op.opId === undefined || !history.opIds.has(op.opId)) return null;
+  return work.takeRuns(priceToFind(history)) ? knownUpdate(op, text) : null;
 }
 
 /** The operations as they are where the part is not among them, or is too much to look for. */

@@ -200,6 +200,13 @@ describe('an edit that is known, in a text of many edits', () => {
     expect(send(storage, again[0]!).rejected).toEqual([]);
   });
 
+  test('[CB74] is not looked for of empty ones that are not known, as an undo of thousands of edits has', () => {
+    const storage = edited();
+    const empty = Array.from({ length: 6_000 }, (_, n) => updateText(`4:${n}`, '1:0', 1_000, []));
+    const { rejected, journal } = send(storage, ...empty, updateText('3:0', '1:0', 1_000, [insert(0, 'y')]));
+    expect([rejected, journal.length]).toEqual([[], 1]);
+  });
+
   test('[CB72] is no longer looked for behind empty ones when those have cost as much', () => {
     const storage = edited();
     const empty = Array.from({ length: 6_000 }, () => updateText('2:3', '1:0', 1_000, []));
