@@ -353,9 +353,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
   #keep(commands: readonly Command[]): void {
     for (const command of commands) {
       this.#unanswered?.note(command);
-      if (this.#told.keep(command)) continue;
-      this.refuse(presenceTooLarge());
-      return;
+      if (!this.#told.keep(command)) return this.refuse(presenceTooLarge());
     }
     const events = eventsFrame(commands);
     if (events !== null) this.#keepEarly(events);
