@@ -147,11 +147,10 @@ export const SETTINGS = {
       maximum: 100_000,
     },
   ),
-  FRAME_BYTES_MAX: count('Longest WebSocket frame from a client; a longer one closes the socket for good (4000).', {
-    default: 10 * MIB,
-    minimum: 64 * KIB,
-    maximum: 100 * MIB,
-  }),
+  FRAME_BYTES_MAX: count(
+    'Longest WebSocket frame from a client; a longer one closes the socket for good (4000), one of more than twice as much without a word (1006).',
+    { default: 10 * MIB, minimum: 64 * KIB, maximum: 100 * MIB },
+  ),
   BODY_BYTES_MAX: count('Longest JSON body of a request; events, Storage documents and Yjs updates have bounds of their own.', {
     default: 10 * MIB,
     minimum: 64 * KIB,

@@ -109,6 +109,21 @@ test('[RM78] what a room has many of beside threads goes ahead of it, too, and l
   expect(await counts()).toEqual({ ...each(0), loose_blobs: 31_200, deleted_inbox_notifications: 10_400 });
 });
 
+test('[RM79] of large versions fewer go together, the oldest first', async () => {
+  const db = await postgres.open();
+  const id = asRoomId('large');
+  await roomOf(db, id, { threads: 0, each: 0 });
+  await db.change(sql`
+    insert into versions (room_pk, id, created_at, authors, size, sha256, bytes)
+    select pk, 'vh_' || n, now() - n * interval '1 minute', '[]', 250000, '', convert_to(repeat('x', 250000), 'utf8') from rooms, generate_series(1, 210) n`);
+  const versions = async () =>
+    (await db.query(sql<{ id: string }>`select id from versions order by created_at desc`)).map((row) => row.id);
+  await emptyAhead(db, id);
+  expect(await versions()).toEqual(Array.from({ length: 13 }, (_, n) => `vh_${n + 1}`)); // each weighs 51
+  await emptyAhead(db, id);
+  expect(await versions()).toHaveLength(13);
+});
+
 test('[RM76] who empties a room waits for whoever reads or deletes all of an inbox, or deletes the room, and they for it, but none for ever', async () => {
   const db = await postgres.open({ lockMsMax: 10_000 });
   const user1 = { userId: 'user1', organizationId: 'default' };

@@ -9,19 +9,24 @@ import { type Query, type Sql, sql } from '../../../kernel/persistence/sql.ts';
 const WEIGHT_TOGETHER_MAX = 10_000;
 const WEIGHT_OF_THREAD = 5;
 
+/** A large row is kept in pieces of 2 KB, and each goes as a row does: so many bytes take as long as one that is small. */
+const BYTES_OF_ONE = 5_000;
+
 /** Rows of a room, of which there may be many beside its threads, in the order in which they are locked. */
 interface Rows {
   readonly table: Query;
   readonly order: Query;
+  readonly weight: Query;
 }
 
+const ONE = sql`1`;
 const ROWS: readonly Rows[] = [
-  { table: sql`inbox_notifications`, order: sql`subject_id collate "C", pk` },
-  { table: sql`attachments`, order: sql`id` },
-  { table: sql`files`, order: sql`id` },
-  { table: sql`versions`, order: sql`pk` },
-  { table: sql`room_subscription_settings`, order: sql`user_id` },
-  { table: sql`room_readers`, order: sql`user_id` },
+  { table: sql`inbox_notifications`, order: sql`subject_id collate "C", pk`, weight: ONE },
+  { table: sql`attachments`, order: sql`id`, weight: ONE },
+  { table: sql`files`, order: sql`id`, weight: ONE },
+  { table: sql`versions`, order: sql`created_at, pk`, weight: sql`1 + coalesce(octet_length(bytes), 0) / ${BYTES_OF_ONE}` },
+  { table: sql`room_subscription_settings`, order: sql`user_id`, weight: ONE },
+  { table: sql`room_readers`, order: sql`user_id`, weight: ONE },
 ];
 
 /**
@@ -36,18 +41,28 @@ export async function emptyAhead(db: Sql, roomId: RoomId): Promise<void> {
   }
 }
 
-async function hasMany(db: Sql, roomId: RoomId, { table }: Rows): Promise<boolean> {
-  const beyond = await db.query(sql`
-    select from ${table} where room_pk = (select pk from rooms where id = ${roomId}) offset ${WEIGHT_TOGETHER_MAX} limit 1`);
-  return beyond.length > 0;
+async function hasMany(db: Sql, roomId: RoomId, rows: Rows): Promise<boolean> {
+  const found = await db.query(sql`select from (${partOf(roomId, rows)}) part limit 1`);
+  return found.length > 0;
 }
 
-async function deleteSome(tx: Sql, roomId: RoomId, { table, order }: Rows): Promise<void> {
+async function deleteSome(tx: Sql, roomId: RoomId, rows: Rows): Promise<void> {
+  const { table, order } = rows;
   await tx.query(lockOf(roomId));
   await tx.query(sql`
     delete from ${table} where ctid = any(array(
-      select ctid from ${table} where room_pk = (select pk from rooms where id = ${roomId})
-       order by ${order} limit ${WEIGHT_TOGETHER_MAX} for update))`);
+      select ctid from ${table} where ctid = any(array(${partOf(roomId, rows)})) order by ${order} for update))`);
+}
+
+/** Where the first of them are; none when what there is can go at once. */
+function partOf(roomId: RoomId, { table, order, weight }: Rows): Query {
+  return sql`
+    select place from (
+      select place, sum(weight) over (order by n) - weight as ahead, sum(weight) over () as together from (
+        select ctid as place, ${weight} as weight, row_number() over (order by ${order}) as n
+          from ${table} where room_pk = (select pk from rooms where id = ${roomId})
+         order by ${order} limit ${WEIGHT_TOGETHER_MAX + 1}) counted) weighed
+     where together > ${WEIGHT_TOGETHER_MAX} and ahead < ${WEIGHT_TOGETHER_MAX}`;
 }
 
 const lockOf = (roomId: RoomId): Query => sql`select from rooms where id = ${roomId} for no key update`;
