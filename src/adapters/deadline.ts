@@ -2,6 +2,8 @@
  * The end of one piece of work that waits for others: after so long, or when who asked for it gives up. Not `AbortSignal.any`, which leaves something of each
  * piece of work in a signal that outlives it (nodejs/node#55351).
  */
+import { setMaxListeners } from 'node:events';
+
 export class Deadline {
   readonly #given: AbortSignal | undefined;
   readonly #over = new AbortController();
@@ -16,6 +18,7 @@ export class Deadline {
       this.#isLate = true;
       this.#over.abort();
     }, withinMs);
+    if (given !== undefined) setMaxListeners(0, given); // as many listen as there is work under way
     given?.addEventListener('abort', this.#giveUp);
     if (given?.aborted === true) this.#giveUp();
   }

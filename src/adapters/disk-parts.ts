@@ -1,7 +1,7 @@
 /**
  * Uploads in parts on disk: a folder per upload, a file per part that ends with its etag. Completing copies the parts into one blob.
  */
-import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Random } from '../base/clock.ts';
 import type { AppError } from '../base/errors.ts';
@@ -13,12 +13,13 @@ import {
   type NamedPart,
   noSuchUpload,
   type PartsUpload,
+  replacedPart,
   type SizeLimits,
   type UploadedPart,
 } from '../kernel/persistence/blob-parts.ts';
 import { type BlobBody, mustBeBlobKey, type StoredBlob } from '../kernel/persistence/blobs.ts';
 import type { Disk } from './disk.ts';
-import { makeFolder, nullWhenMissing, readPieces, replace, writeAside } from './durable-files.ts';
+import { makeFolder, nullWhenMissing, replace, writeAside } from './durable-files.ts';
 
 interface DiskPartsOptions {
   readonly directory: string;
@@ -105,10 +106,18 @@ export class DiskParts implements BlobParts {
     return aborted;
   }
 
+  /** A part may come again meanwhile: only the one that was named is taken. */
   async *#bytesOf(upload: PartsUpload, parts: readonly UploadedPart[]): AsyncGenerator<Uint8Array> {
     try {
-      for (const { partNumber, size } of parts) {
-        if (size > 0) yield* readPieces(join(this.#folderOf(upload), String(partNumber)), { end: size - 1 });
+      for (const part of parts) {
+        const file = await open(join(this.#folderOf(upload), String(part.partNumber)), 'r');
+        try {
+          const { size, trailer } = await trailerOf(file);
+          if (size !== part.size || trailer !== part.etag) throw replacedPart(part);
+          if (size > 0) yield* file.createReadStream({ start: 0, end: size - 1, autoClose: false });
+        } finally {
+          await file.close();
+        }
       }
     } catch (error) {
       goneOf(upload)(error as NodeJS.ErrnoException);
@@ -152,12 +161,16 @@ function etagOf({ sha256 }: Pick<StoredBlob, 'sha256'>): string {
 async function readTrailer(path: string): Promise<{ size: number; trailer: string }> {
   const file = await open(path, 'r');
   try {
-    const size = (await file.stat()).size - ETAG_LENGTH;
-    const { buffer } = await file.read(Buffer.alloc(ETAG_LENGTH), 0, ETAG_LENGTH, size);
-    return { size, trailer: buffer.toString('latin1') };
+    return await trailerOf(file);
   } finally {
     await file.close();
   }
+}
+
+async function trailerOf(file: FileHandle): Promise<{ size: number; trailer: string }> {
+  const size = (await file.stat()).size - ETAG_LENGTH;
+  const { buffer } = await file.read(Buffer.alloc(ETAG_LENGTH), 0, ETAG_LENGTH, size);
+  return { size, trailer: buffer.toString('latin1') };
 }
 
 /** A file that is missing now means that somebody else completed or aborted the upload meanwhile. */

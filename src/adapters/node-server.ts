@@ -76,10 +76,24 @@ class NodeServer implements Server {
 
   #upgrade(req: IncomingMessage, socket: NetSocket, head: Buffer): void {
     const request = headOf(req);
+    if (!isForWebSocket(request)) {
+      this.#stayWithHttp(req, socket, head);
+      return;
+    }
     socket.on('error', () => socket.destroy());
-    if (!isWellFormed({ method: 'GET', ...request }) || !isForWebSocket(request)) refuseUpgrade(socket, '400 Bad Request');
+    if (!isWellFormed({ method: 'GET', ...request })) refuseUpgrade(socket, '400 Bad Request');
     else if (!this.#options.upgrades(request.path)) refuseUpgrade(socket, '404 Not Found');
     else this.#sockets.handleUpgrade(req, socket, head, (ws) => this.#accept(ws, socket, request));
+  }
+
+  /**
+   * Who offers another protocol takes an answer in this one (RFC 9110, 7.8), as the HTTP client of Java does with each request. Node has left the
+   * connection to us, so it gets the request once more, without the offer.
+   */
+  #stayWithHttp(req: IncomingMessage, socket: NetSocket, head: Buffer): void {
+    socket.removeAllListeners('timeout'); // Node's own, which it adds anew; it has taken away the others
+    socket.unshift(Buffer.concat([Buffer.from(withoutOffer(req), 'latin1'), head]));
+    this.#http.emit('connection', socket);
   }
 
   #accept(ws: WebSocket, socket: NetSocket, request: UpgradeRequest): void {
@@ -152,6 +166,16 @@ class NodeWire implements Wire {
 
 function isForWebSocket(request: UpgradeRequest): boolean {
   return request.headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/** The head of a request as it came, but for what offers an upgrade. */
+function withoutOffer({ method, url, httpVersion, rawHeaders }: IncomingMessage): string {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[at + 1]}`);
+  }
+  return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
 function refuseUpgrade(socket: NetSocket, status: string): void {

@@ -69,7 +69,8 @@ export class UwsBody {
   #waitingBytes = 0;
   /** What came after all that waits. While there is one, all that comes goes there. */
   #overflow: OverflowFile | null = null;
-  #state: 'flowing' | 'paused' | 'complete' | 'discarded' = 'flowing';
+  #state: 'flowing' | 'complete' | 'discarded' = 'flowing';
+  #isPaused = false;
   #failure: unknown = null;
   #wake: (() => void) | null = null;
 
@@ -85,13 +86,12 @@ export class UwsBody {
       this.complete();
       return;
     }
-    if (this.#state === 'flowing' && this.#waitingBytes > WAITING_BYTES_MAX) this.#pause();
+    if (this.#state === 'flowing' && !this.#isPaused && this.#waitingBytes > WAITING_BYTES_MAX) this.#pause();
     this.#wake?.();
   }
 
-  /** Nothing more comes: of this request, that is. A socket that stayed paused would never bring the next one. */
+  /** Nothing more comes. A paused socket stays so until the answer: from a resumption on uWS gives a client 10 s, and this one waits for us. */
   complete(): void {
-    if (this.#state === 'paused') this.#tap.resume();
     this.#state = 'complete';
     this.#wake?.();
   }
@@ -100,13 +100,14 @@ export class UwsBody {
   fail(reason: unknown): void {
     this.#failure = reason;
     this.#state = 'discarded';
+    this.#isPaused = false;
     this.#forget();
     this.#wake?.();
   }
 
   /** Lets the rest pass unread, so that the connection can serve its next request. Only while the connection lives. */
   discard(): void {
-    if (this.#state === 'paused') this.#tap.resume();
+    if (this.#isPaused) this.#resume();
     this.#state = 'discarded';
     this.#forget();
   }
@@ -180,11 +181,16 @@ export class UwsBody {
 
   /** Chunks of the same read still come, and with each of them uWS counts the silence of the client anew: it stops counting with a pause after the last. */
   #pause(): void {
-    this.#state = 'paused';
+    this.#isPaused = true;
     this.#tap.pause();
     setImmediate(() => {
-      if (this.#state === 'paused') this.#tap.pause();
+      if (this.#isPaused) this.#tap.pause();
     });
+  }
+
+  #resume(): void {
+    this.#isPaused = false;
+    this.#tap.resume();
   }
 
   #fromMemory(): Piece | null {
@@ -207,9 +213,8 @@ export class UwsBody {
   }
 
   #resumeIfLow(): void {
-    if (this.#state !== 'paused' || this.#waitingBytes > WAITING_BYTES_MAX || this.#overflow !== null) return;
-    this.#state = 'flowing';
-    this.#tap.resume();
+    if (this.#state !== 'flowing' || !this.#isPaused) return;
+    if (this.#waitingBytes <= WAITING_BYTES_MAX && this.#overflow === null) this.#resume();
   }
 
   async #more(): Promise<void> {

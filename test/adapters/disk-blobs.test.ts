@@ -5,9 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type BlobGrant, grantOf } from '../../src/adapters/blob-urls.ts';
+import { Disk } from '../../src/adapters/disk.ts';
 import { DiskBlobs } from '../../src/adapters/disk-blobs.ts';
+import { DiskParts } from '../../src/adapters/disk-parts.ts';
 import { systemRandom } from '../../src/base/clock.ts';
 import { silentLog } from '../../src/base/observe.ts';
+import type { BlobBody, StoredBlob } from '../../src/kernel/persistence/blobs.ts';
 import { aKey, bytesOf } from '../support/blob-bodies.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
@@ -38,6 +41,26 @@ test('[BL1] nothing unfinished stays on the disk', async () => {
   const upload = await blobs.parts.start(aKey());
   const part = await blobs.parts.put(upload, 1, { body: bytesOf(10) });
   await blobs.parts.complete(upload, [part], { bytesMax: 10 });
+  expect(await unfinished()).toEqual([]);
+});
+
+test('[BL22] a part that comes again while the blob is made of what came before does not get into it', async () => {
+  const blobs = open();
+  const upload = await blobs.parts.start(aKey());
+  const disk = new Disk(silentLog);
+  const put = async (key: string, body: BlobBody): Promise<StoredBlob> => {
+    await blobs.parts.put(upload, 1, { body: bytesOf(10) });
+    return blobs.put(key, body);
+  };
+  const racing = new DiskParts({ directory: join(directory, '.unfinished'), random: systemRandom, disk, put });
+  const before = await racing.put(upload, 1, { body: bytesOf(1_000) });
+  await expect(racing.complete(upload, [before], { bytesMax: 1_000 })).rejects.toMatchObject({
+    code: 'UNPROCESSABLE_ENTITY',
+    message: expect.stringContaining('another etag for part 1'),
+  });
+  expect(await blobs.head(upload.key)).toBeNull();
+  const now = await blobs.parts.put(upload, 1, { body: bytesOf(10) });
+  expect(await blobs.parts.complete(upload, [now], { bytesMax: 10 })).toEqual({ size: 10 });
   expect(await unfinished()).toEqual([]);
 });
 

@@ -81,9 +81,10 @@ export function stallContract(name: string, load: () => Promise<MakeServer>): vo
     await server.close();
   });
 
-  test.concurrent(`[TR8] a reader that takes longer over a piece than a client may be silent gets the whole body: ${name}`, {
-    timeout: 25_000,
-  }, async ({ expect }) => {
+  test.concurrent.each([
+    ['[TR8] gets the whole body', 9 * MIB],
+    ['[TR52] may still answer when all of it has come', 2 * MIB],
+  ])(`a reader that takes longer over a piece than a client may be silent %s: ${name}`, { timeout: 25_000 }, async (_, bytes) => {
     const server = await startServer(
       await load(),
       answering(async (request) => {
@@ -95,8 +96,8 @@ export function stallContract(name: string, load: () => Promise<MakeServer>): vo
         return { status: 200, body: String(size) };
       }),
     );
-    const answer = await ask(server.port, { method: 'POST', path: '/', body: 'x'.repeat(9 * MIB) });
-    expect(answer.body.toString()).toBe(String(9 * MIB));
+    const answer = await ask(server.port, { method: 'POST', path: '/', body: 'x'.repeat(bytes) });
+    expect(answer.body.toString()).toBe(String(bytes));
     await server.close();
   });
 }
@@ -606,6 +607,20 @@ function socketContract(start: Start): void {
     expect([request.path, request.query.slice(0, 24)]).toEqual(['/v8', 'roomId=my+room%2F%C3%A9&']);
     expect(peer.ws.extensions).toBe(''); // no compression
     await expect(new Peer(port, '/other').opened).rejects.toThrow('404');
+  });
+
+  test('[TR53] who offers another protocol than WebSocket is answered in this one, time and again on one connection', async () => {
+    const warned = vi.spyOn(process, 'emitWarning');
+    const { port } = await start(answering(async (request) => ({ status: 200, body: await request.body(100_000) })));
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const headers = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABkAAQBAAAAAAIAAAAA' };
+    for (let time = 0; time < 12; time += 1) {
+      const body = `${time}${'x'.repeat(90_000)}`;
+      const answer = await ask(port, { method: 'POST', path: '/v8', headers, body, agent });
+      expect([answer.status, answer.body.toString()]).toEqual([200, body]);
+    }
+    agent.destroy();
+    expect(warned).not.toHaveBeenCalled();
   });
 
   test('[TR20] text stays text and bytes stay bytes, in order, and what was heard may be kept', async () => {

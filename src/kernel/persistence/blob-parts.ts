@@ -96,7 +96,7 @@ export function mustMatchParts(
   for (const part of inOrder) {
     const etag = etags.get(part.partNumber);
     if (etag === undefined) throw refuse(`leaves out part ${part.partNumber}, which was uploaded`);
-    if (etag !== plainEtag(part.etag)) throw refuse(`has another etag for part ${part.partNumber} than its upload returned`);
+    if (etag !== plainEtag(part.etag)) throw replacedPart(part);
   }
   const small = inOrder.slice(0, -1).find(({ size }) => size < PART_BYTES_MIN);
   if (small !== undefined)
@@ -105,6 +105,11 @@ export function mustMatchParts(
   if (size > bytesMax) throw new AppError('PAYLOAD_TOO_LARGE', { what: 'The file', bytesMax });
   if (bytes !== undefined && size !== bytes) throw refuse(`make ${size} bytes, where ${bytes} were announced`);
   return inOrder;
+}
+
+/** Refuses a part that is not, or no longer, the one that was named. */
+export function replacedPart({ partNumber }: Pick<NamedPart, 'partNumber'>): AppError {
+  return valueAtKey('parts', `has another etag for part ${partNumber} than its upload returned`);
 }
 
 /** Servers and clients disagree about the quotes around an etag. */

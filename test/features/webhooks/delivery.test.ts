@@ -1,4 +1,5 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Deadline } from '../../../src/adapters/deadline.ts';
 import { HttpOutgoing } from '../../../src/adapters/http-outgoing.ts';
 import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
 import { systemClock } from '../../../src/base/clock.ts';
@@ -17,6 +18,7 @@ import { WebhookSender } from '../../../src/features/webhooks/delivery/sender.ts
 import { deleteWebhook, recoverFailed, rollSecret, updateWebhook } from '../../../src/features/webhooks/endpoints/queries.ts';
 import { type Query, sql } from '../../../src/kernel/persistence/sql.ts';
 import { SqlOutbox } from '../../../src/kernel/persistence/sql-outbox.ts';
+import type { Outgoing } from '../../../src/kernel/transport/outgoing.ts';
 import { aReceiver, refused } from '../../support/e2e/receiver.ts';
 import { until } from '../../support/e2e/until.ts';
 import { planOf } from '../../support/plan.ts';
@@ -44,6 +46,29 @@ function aSender(over = db): WebhookSender {
 }
 const created = (n = 0) => ({ type: 'roomCreated' as const, body: JSON.stringify({ type: 'roomCreated', data: { n } }) });
 const dueNow = () => db.query(sql`update webhook_deliveries set due_at = clock_timestamp() where due_at is not null`);
+
+test('[WD18] that many wait for an answer at once is no reason for Node to warn of a leak', async () => {
+  const warned = vi.spyOn(process, 'emitWarning');
+  const waiting = new Set<() => void>();
+  const slow: Outgoing = {
+    objectionTo: () => null,
+    async post({ signal }) {
+      const deadline = new Deadline(60_000, signal);
+      await new Promise<void>((resolve) => waiting.add(resolve));
+      deadline.end();
+      return { kind: 'answered', status: 200 };
+    },
+  };
+  const sender = new WebhookSender({ db, clock: systemClock, log: silentLog, outgoing: slow });
+  senders.push(sender);
+  const hooks = await Promise.all(Array.from({ length: 12 }, () => aHook(db)));
+  const sent = hooks.map(({ pk }) => sender.sendOnce(pk, 'hello'));
+  await until('all wait', async () => waiting.size === 12);
+  for (const answer of waiting) answer();
+  expect((await Promise.all(sent)).every(({ isDelivered }) => isDelivered)).toBe(true);
+  expect(warned).not.toHaveBeenCalled();
+  warned.mockRestore();
+});
 
 describe('writing', () => {
   test('[WD1] there is a row for each message and each webhook that wants it, none for others', async () => {
