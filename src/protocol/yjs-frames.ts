@@ -108,12 +108,14 @@ export function soleAwareness(update: Uint8Array): AwarenessClock | null {
   }
 }
 
-/** Whose states a message tells, and as of when; the states are not looked at. None of bytes that are no such message. */
+/** Whose states a message tells, and as of when; the states are not looked at. None of bytes that are no such message, or of more than one may tell. */
 export function awarenessClocks(update: Uint8Array): AwarenessClock[] {
   const decoder = decoding.createDecoder(update);
   const clocks: AwarenessClock[] = [];
   try {
-    for (let left = decoding.readVarUint(decoder); left > 0; left -= 1) {
+    const count = decoding.readVarUint(decoder);
+    if (count > AWARENESS_STATES_MAX) return []; // the room refuses it
+    for (let left = count; left > 0; left -= 1) {
       clocks.push(readClock(decoder));
       decoding.readVarUint8Array(decoder); // the state
     }

@@ -1,7 +1,16 @@
 import * as encoding from 'lib0/encoding';
 import { expect, test } from 'vitest';
 import { messageYjsSyncStep1, messageYjsSyncStep2, messageYjsUpdate } from 'y-protocols/sync';
-import { awarenessFrame, decodeYjsFrame, syncStep1Frame, syncStep2Frame, updateFrame } from '../../src/protocol/yjs-frames.ts';
+import {
+  awarenessClocks,
+  awarenessFrame,
+  decodeAwareness,
+  decodeYjsFrame,
+  encodeAwareness,
+  syncStep1Frame,
+  syncStep2Frame,
+  updateFrame,
+} from '../../src/protocol/yjs-frames.ts';
 
 const SIZES = [0, 1, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152, 5_000_000];
 
@@ -28,4 +37,14 @@ test('[YF2] of large documents sent in turn each has its own frame; the same byt
   for (const body of [one, other, other, one])
     expect(Buffer.compare(syncStep2Frame(body), byYjs([0, messageYjsSyncStep2], body))).toBe(0);
   expect(syncStep2Frame(one)).toBe(syncStep2Frame(one));
+});
+
+test('[AW16] of a message that tells of as many as one may, all clocks are read; of one more, none', () => {
+  const states = (count: number) => Array.from({ length: count }, (_, clientId) => ({ clientId, clock: 1, state: null }));
+  const most = encodeAwareness(states(10_000));
+  expect(awarenessClocks(most)).toEqual(states(10_000).map(({ clientId, clock }) => ({ clientId, clock })));
+  expect(decodeAwareness(most)).toHaveLength(10_000);
+  const more = encodeAwareness(states(10_001));
+  expect(awarenessClocks(more)).toEqual([]);
+  expect(() => decodeAwareness(more)).toThrow('more than 10000');
 });
