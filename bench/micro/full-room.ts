@@ -4,7 +4,11 @@ import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
 import { decide, emptyRoom } from '../../src/room/room.ts';
 import type { DecideContext, RoomState, SessionKind } from '../../src/room/shapes.ts';
 
-export const CONTEXT: DecideContext = { nowMs: 0, limits: { connectionsMax: 10_000, presenceBytesMax: 65_536, ydocsMax: 10 } };
+export const CONTEXT: DecideContext = {
+  nowMs: 0,
+  monotonicMs: 0,
+  limits: { connectionsMax: 10_000, presenceBytesMax: 65_536, ydocsMax: 10 },
+};
 
 export const person = (index: number): SessionId => asSessionId(`person ${index}`);
 

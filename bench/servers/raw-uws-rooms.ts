@@ -138,7 +138,7 @@ export class KeptRoom implements Appender {
   }
 
   #act(command: Command): void {
-    for (const effect of decide(this.#state, command, { nowMs: Date.now(), limits: LIMITS })) {
+    for (const effect of decide(this.#state, command, { nowMs: Date.now(), monotonicMs: performance.now(), limits: LIMITS })) {
       if (effect.type === 'send') this.#tell(effect.to, effect.message);
       else if (effect.type === 'journal') this.#keep(encodeRecord(effect.record));
     }

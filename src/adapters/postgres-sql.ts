@@ -1,8 +1,8 @@
 /**
  * SQL over a pool of Postgres connections, in both modes. It knows no tables.
  *
- * Errors fall in two kinds: what the statement says is wrong (`SqlError`), or the database cannot serve it now (DATABASE_UNAVAILABLE). After
- * the second kind the connection is thrown away unless the server itself spoke, so a half-dead one never serves the next caller.
+ * Errors fall in two kinds: what the statement says is wrong (`SqlError`), or the database cannot serve it now (DATABASE_UNAVAILABLE), as whenever it
+ * lets nobody in, for whatever reason: no statement is at fault then. After the second kind the connection is thrown away unless the server itself spoke, so a half-dead one never serves the next caller.
  */
 import pg from 'pg';
 import type { Away } from '../base/away.ts';
@@ -161,9 +161,9 @@ class PooledSql implements PostgresSql {
 
   #connect(): Promise<pg.PoolClient> {
     return this.#pool.connect().catch((error: unknown) => {
-      const translated = translate(error);
-      if (isAway(translated)) this.#health.failed(translated);
-      throw translated;
+      const unserved = notServed(error);
+      if (isAway(unserved)) this.#health.failed(unserved);
+      throw unserved;
     });
   }
 
@@ -256,11 +256,17 @@ const ONE_STATEMENT = ['57014', '40001', '40P01', '55P03'];
 const CONNECTION_LIVES = ['53', ...ONE_STATEMENT];
 
 function translate(error: unknown): unknown {
-  if (error instanceof pg.DatabaseError && error.code !== undefined) {
+  if (error instanceof pg.DatabaseError && error.code !== undefined && !isOneOf(TRY_LATER, error.code)) {
     const { code: sqlState, constraint, message } = error;
-    if (isOneOf(TRY_LATER, sqlState)) return unavailable({ sqlState, reason: message });
     return new SqlError(message, { sqlState, constraint, cause: error });
   }
+  return notServed(error);
+}
+
+/** What is told of a failure that no statement is to blame for. */
+function notServed(error: unknown): unknown {
+  if (error instanceof pg.DatabaseError && error.code !== undefined)
+    return unavailable({ sqlState: error.code, reason: error.message });
   if (error instanceof TypeError || error instanceof RangeError) return error; // a value that cannot be sent: our bug
   // What remains comes from the socket: refused, reset, ended, timed out.
   return unavailable({ reason: error instanceof Error ? error.message || error.name : String(error) });

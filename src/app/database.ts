@@ -97,7 +97,8 @@ export async function whenDatabaseAnswers<Result>(
     try {
       return await work();
     } catch (error) {
-      if (error instanceof SqlError) throw refusalFor(error) ?? error;
+      const refusal = refusalFor(error);
+      if (refusal !== null) throw refusal;
       if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') throw error;
       const reason = String(error.facts.reason);
       if (systemClock.monotonicMs() > endMs)
@@ -116,13 +117,18 @@ function unlessEnding<Result>(work: Promise<Result>, ending: Promise<void>): Pro
   return Promise.race([work, ended]);
 }
 
-/** Null for a mistake of ours. */
-function refusalFor(error: SqlError): StartRefused | null {
-  const sentence = sentenceFor(error);
+/** Null for a mistake of ours, and for what may pass. */
+function refusalFor(error: unknown): StartRefused | null {
+  const sentence = error instanceof SqlError ? sentenceFor(error.sqlState, error.message) : sentenceForUnserved(error);
   return sentence === null ? null : new StartRefused(sentence, { cause: error });
 }
 
-function sentenceFor({ sqlState, message }: SqlError): string | null {
+/** A running server waits until it is let in again; at a start it is rather the setting that is wrong. */
+function sentenceForUnserved(error: unknown): string | null {
+  return error instanceof AppError ? sentenceFor(String(error.facts.sqlState), String(error.facts.reason)) : null;
+}
+
+function sentenceFor(sqlState: string, message: string): string | null {
   switch (sqlState) {
     case '28P01':
     case '28000':

@@ -99,7 +99,7 @@ export function decidePresenceSet(room: RoomState, { userId, data, info, ttlMs }
   session.info = info;
   if (known === undefined || hasOtherInfo) effects.push(joined(session)); // the only message that carries it
   session.presence = data;
-  session.expiresAtMs = ctx.nowMs + ttlMs;
+  session.expiresAtMs = ctx.monotonicMs + ttlMs;
   effects.push(fullPresence(session, { to: { allBut: null }, targetActor: ALL_OTHERS }));
   effects.push({ type: 'reply', value: null, when: 'now' });
   return effects;
@@ -118,12 +118,12 @@ export function decideTick(room: RoomState, ctx: DecideContext): Effect[] {
   const effects = refreshAwareness(room, ctx);
   // A `Map` may lose entries while it is walked.
   for (const session of room.sessions.values()) {
-    if (hasExpired(session, ctx.nowMs)) effects.push(...removeSession(room, session.id));
+    if (hasExpired(session, ctx.monotonicMs)) effects.push(...removeSession(room, session.id));
   }
   for (const effect of lateCopies(room)) effects.push(effect);
   return effects;
 }
 
-function hasExpired({ expiresAtMs }: Session, nowMs: number): boolean {
-  return expiresAtMs !== null && expiresAtMs <= nowMs;
+function hasExpired({ expiresAtMs }: Session, monotonicMs: number): boolean {
+  return expiresAtMs !== null && expiresAtMs <= monotonicMs;
 }

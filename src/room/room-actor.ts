@@ -251,7 +251,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
     const { version } = this.room;
     if (keepsAwake(command)) this.#lastBusyMs = clock.monotonicMs();
     try {
-      const effects = decide(this.room, command, { nowMs: clock.nowMs(), limits: policy });
+      const effects = decide(this.room, command, { nowMs: clock.nowMs(), monotonicMs: clock.monotonicMs(), limits: policy });
       if (isParting(command) && effects.length > 0) this.#lastBusyMs = clock.monotonicMs();
       return effects;
     } catch (error) {

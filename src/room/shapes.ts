@@ -63,7 +63,7 @@ export interface Session extends Omit<Newcomer, 'info' | 'visit'>, Recipient {
   copied: ByteWindow | null;
   /** Yjs client id under which y-websocket clients know its awareness. */
   awarenessId: number | null;
-  /** For a presence set by REST: when it ends. */
+  /** For a presence set by REST: when it ends, by the monotonic clock. */
   expiresAtMs: number | null;
 }
 
@@ -298,6 +298,8 @@ export type Effect =
 /** Inputs of a decision that are not the room's. */
 export interface DecideContext {
   readonly nowMs: number;
+  /** For what ends after a time: the wall clock may be set meanwhile. */
+  readonly monotonicMs: number;
   readonly limits: RoomLimits;
 }
 

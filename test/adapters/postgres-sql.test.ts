@@ -8,7 +8,7 @@ import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { migrate } from '../../src/kernel/persistence/migrate.ts';
-import { type Sql, SqlError, sql } from '../../src/kernel/persistence/sql.ts';
+import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
 import { SqlJournal } from '../../src/kernel/persistence/sql-journal.ts';
 import { append } from '../support/appends.ts';
 import { aDataDir, fillDataDir } from '../support/postgres.ts';
@@ -69,11 +69,23 @@ const backend = sql<{ pid: number }>`select pg_backend_pid() as pid`;
 const pidOf = async (db: Sql): Promise<number> => (await db.query(backend))[0]!.pid;
 const unavailable = { code: 'DATABASE_UNAVAILABLE' };
 
-test('[PG5] nobody there is DATABASE_UNAVAILABLE; a database that does not exist is a plain error, told as it is', async () => {
+test('[PG5] nobody there is DATABASE_UNAVAILABLE', async () => {
   await expect(open({ url: 'postgres://atrium@127.0.0.1:1/postgres' }).query(backend)).rejects.toMatchObject(unavailable);
+});
+
+test('[PG23] who is not let in finds the database unavailable, told with the reason; once let in again the same pool serves', async () => {
   const missing = open({ url: postgres.url.replace('/postgres?', '/missing?') }).query(backend);
-  await expect(missing).rejects.toBeInstanceOf(SqlError);
-  await expect(missing).rejects.toThrow('"missing" does not exist');
+  await expect(missing).rejects.toMatchObject({ ...unavailable, facts: { sqlState: '3D000' } });
+  const owner = open();
+  await owner.query(sql`create role guest login`);
+  const guest = open({ url: postgres.url.replace(/\/\/[^@]*@/, '//guest@') });
+  expect(await pidOf(guest)).toBeGreaterThan(0);
+  await owner.query(sql`alter role guest nologin`);
+  await owner.query(sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = 'guest'`);
+  await expect(guest.query(backend)).rejects.toMatchObject(unavailable); // the connection that it had
+  await expect(guest.query(backend)).rejects.toMatchObject({ ...unavailable, facts: { sqlState: '28000' } });
+  await owner.query(sql`alter role guest login`);
+  expect(await pidOf(guest)).toBeGreaterThan(0);
 });
 
 test('[PG5] a server that takes the connection and says nothing is given up', async () => {

@@ -83,7 +83,12 @@ test('[AP6] a wrong password refuses the start with a sentence; a mistake of our
   const refused = (sqlState: string) => async (): Promise<never> => {
     throw new SqlError('no', { sqlState, constraint: undefined, cause: null });
   };
-  await expect(whenDatabaseAnswers(refused('28P01'), { log: silentLog })).rejects.toMatchObject({ name: 'StartRefused' });
+  const letsNobodyIn = async (): Promise<never> => {
+    throw new AppError('DATABASE_UNAVAILABLE', { sqlState: '28P01', reason: 'no' });
+  };
+  await expect(whenDatabaseAnswers(letsNobodyIn, { log: silentLog })).rejects.toMatchObject({
+    message: expect.stringMatching(/correct the user or the password/),
+  });
   await expect(whenDatabaseAnswers(refused('42P01'), { log: silentLog })).rejects.toMatchObject({ name: 'SqlError' });
 });
 

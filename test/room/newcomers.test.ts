@@ -14,7 +14,7 @@ const AT_ONCE = Math.ceil((512 * 1_024) / (LARGE + '{"x":""}'.length));
 /** From ann. */
 function presence(room: RoomState, data: JsonObject, targetActor: number | null, nowMs = 0): Effect[] {
   const limits = { ...LIMITS, presenceBytesMax: 65_536 };
-  return decide(room, { type: 'presence.patch', from: id('ann'), data, targetActor }, { nowMs, limits });
+  return decide(room, { type: 'presence.patch', from: id('ann'), data, targetActor }, { nowMs, monotonicMs: nowMs, limits });
 }
 
 function copies(room: RoomState, count: number, nowMs: number): Effect[] {
@@ -78,7 +78,8 @@ test('[CB47] one tick tells some eight million characters, the next goes on', ()
   const room = aRoom('ann', 'bob');
   const limits = { ...LIMITS, connectionsMax: 400 };
   const names = Array.from({ length: 300 }, (_, n) => `p${n}`);
-  for (const name of names) decide(room, { type: 'session.join', newcomer: newcomer(name) }, { nowMs: 0, limits });
+  for (const name of names)
+    decide(room, { type: 'session.join', newcomer: newcomer(name) }, { nowMs: 0, monotonicMs: 0, limits });
   presence(room, { x: 'a'.repeat(LARGE) }, ALL_OTHERS);
   copies(room, AT_ONCE, 0);
   for (const n of names.keys()) presence(room, {}, n + 3);

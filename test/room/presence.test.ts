@@ -3,7 +3,8 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { encodeForSdk } from '../../src/protocol/server-messages.ts';
 import { encodeAwareness } from '../../src/protocol/yjs-frames.ts';
 import { heedsTime } from '../../src/room/presence.ts';
-import { aRoom, id, join, LIMITS, messages, newcomer, presence, say } from '../support/a-room.ts';
+import { decide } from '../../src/room/room.ts';
+import { aRoom, at, id, join, LIMITS, messages, newcomer, presence, say } from '../support/a-room.ts';
 
 test('[PR1] a patch goes to all others without targetActor; a full presence with it', () => {
   const room = aRoom('ann', 'bob');
@@ -65,6 +66,17 @@ test('[PR6] a presence set over REST is a user until its time is up, and not a m
   expect(messages(say(room, { type: 'clock.tick' }, 3_000))).toEqual([{ type: 'user.left', actor: 2 }]);
   expect(say(room, { type: 'clock.tick' }, 3_001)).toEqual([]);
 });
+
+test.each([-86_400_000, 86_400_000])(
+  '[PR13] however the wall clock is set (%i ms), a presence set over REST ends when its time is up',
+  (ms) => {
+    const room = aRoom('ann');
+    const tickAt = (monotonicMs: number) => decide(room, { type: 'clock.tick' }, { ...at(monotonicMs), nowMs: 1_000 + ms });
+    say(room, set, 1_000);
+    expect(tickAt(2_999)).toEqual([]);
+    expect(messages(tickAt(3_000))).toEqual([{ type: 'user.left', actor: 2 }]);
+  },
+);
 
 test('[PR7] setting it again replaces the data and restarts the time, under the same number', () => {
   const room = aRoom('ann');

@@ -8,7 +8,7 @@ import type { Command, DecideContext, Effect, Newcomer, RoomState } from '../../
 
 export const LIMITS = { connectionsMax: 5, presenceBytesMax: 1_000, ydocsMax: 3 };
 
-export const at = (nowMs: number): DecideContext => ({ nowMs, limits: LIMITS });
+export const at = (nowMs: number): DecideContext => ({ nowMs, monotonicMs: nowMs, limits: LIMITS });
 
 export function newcomer(name: string, more: Partial<Newcomer> = {}): Newcomer {
   return { id: asSessionId(name), kind: 'sdk', userId: name, info: null, permissions: FULL_ACCESS, ...more };
