@@ -101,6 +101,8 @@ export const REST = {
   documentNodes: 10_000,
   /** Of a document that is read while it changes. */
   changesPerSecond: 500,
+  /** Share of these that is acknowledged when the reading ends: with less it did not change as often as the case says. */
+  changesAckedMin: 0.9,
 } as const;
 
 /** Longest wait for what was sent in the window and has not arrived when it closes. Later is lost. */
@@ -166,6 +168,8 @@ export const LIMITS = {
   },
   /** Eight times what one may say. */
   loud: { clients: 5, framesPerSecond: 200, messagesPerFrame: 20 },
+  /** Of those who come with what is to be refused; not all, because the last answers come when the window is closed. */
+  refusedShareMin: 0.95,
   seats: 50,
   dialsPerSecond: 100,
   longBytes: 100_000,

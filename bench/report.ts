@@ -29,6 +29,7 @@ journal, and nothing else of a server.
 
 † the load process was busier than ${RUN.loadBusyMax * 100} % of its core: it was itself the limit, throughput is a lower bound.
 ‡ other processes used more than ${RUN.othersBusyMax} cores meanwhile: the figure says less.
+§ a run below it is not to be trusted, or shows more than the figure does: below the predictions stands why.
 `;
 
 export function resultsPage(entries: readonly { readonly theCase: Case; readonly record: CaseRecord }[]): string {
@@ -91,7 +92,12 @@ function tableOf(theCase: Case, variant: Variant, runs: readonly Run[]): string[
 }
 
 function marksOf(runs: readonly Run[]): string {
-  return (isOver(runs, 'loadBusy', RUN.loadBusyMax) ? ' †' : '') + (isOver(runs, 'othersBusy', RUN.othersBusyMax) ? ' ‡' : '');
+  const marks = [
+    isOver(runs, 'loadBusy', RUN.loadBusyMax) ? ' †' : '',
+    isOver(runs, 'othersBusy', RUN.othersBusyMax) ? ' ‡' : '',
+    runs.some(({ problems }) => problems.length > 0) ? ' §' : '',
+  ];
+  return marks.join('');
 }
 
 const RELAYS: readonly string[] = [rawUws.name, rawUwsWithCommits.name, rawUwsWithRooms.name];

@@ -11,9 +11,12 @@ import { atriumClusterWith } from '../servers/atrium-cluster.ts';
 import { rawUws } from '../servers/raw-uws.ts';
 import { CALM, calmVariants } from './calm-rooms.ts';
 import { eachOf, ManyRooms } from './many-rooms.ts';
+import { metricOf } from './own-metrics.ts';
 
 const { rooms, dialsMax, settings } = DUE_AT_ONCE;
 const SAVED = `${rooms.toLocaleString('en')} rooms are saved`;
+const SAVES = 'atrium_snapshot_seconds_count';
+const AWAKE = 'atrium_rooms';
 const ASLEEP = `${rooms.toLocaleString('en')} rooms fall asleep`;
 
 export const dueAtOnce: Case = {
@@ -35,12 +38,14 @@ export const dueAtOnce: Case = {
 async function areChanged(trial: Trial): Promise<Company> {
   const many = await entered(trial);
   await sleep((Number(settings.SNAPSHOT_EVERY_SECONDS) + 2) * 1_000);
+  const before = await metricOf(trial.address, SAVES);
   const changes = setTimeout(() => void changeAll(many), trial.warmupSeconds * 1_000);
   return {
-    stop() {
+    async stop() {
       clearTimeout(changes);
+      const doubts = shortOf('were saved', before, await metricOf(trial.address, SAVES));
       many.leave();
-      return many.problems;
+      return [...many.problems, ...doubts];
     },
   };
 }
@@ -51,7 +56,18 @@ async function areLeft(trial: Trial): Promise<Company> {
   await changeAll(many);
   many.leave();
   await sleep((IDLE_ROOM_SECONDS - 1 - trial.warmupSeconds) * 1_000);
-  return { stop: () => many.problems };
+  const before = await metricOf(trial.address, AWAKE);
+  return {
+    async stop() {
+      return [...many.problems, ...shortOf('fell asleep', await metricOf(trial.address, AWAKE), before)];
+    },
+  };
+}
+
+/** Such work is spread out, so not all of it need be done when the window closes: then the calm have felt less of it than the case says. Null: of a server that does not tell. */
+export function shortOf(what: string, from: number | null, to: number | null): string[] {
+  if (from === null || to === null || to - from >= rooms) return [];
+  return [`only ${to - from} of ${rooms} rooms ${what} until the window closed`];
 }
 
 /** One client in each, who has typed once. */

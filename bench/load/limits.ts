@@ -41,18 +41,25 @@ const LARGE_EDITS = 'large documents taken to be edited, all the time';
 const NOT_REFUSED: ReadonlySet<string> = new Set([LONG_UPDATES, WRITES, LARGE_READS, LARGE_EDITS]);
 /** What calm rooms feel of them beside the relay is the machine's doing. */
 const LARGE_BODIES: ReadonlySet<string> = new Set([WRITES, LONG_UPDATES, LONG_BODIES, STREAMED_BODIES]);
-const TROUBLES: readonly Beside[] = [
+/** Beside those of whom each is to be refused: how many come in a second. */
+interface Trouble extends Beside {
+  readonly comes?: number;
+}
+
+const { dialsPerSecond, longBodies: bodies, waiting, badRequestsPerSecond, refusedShareMin } = LIMITS;
+const early = waiting.clients * waiting.perSecond;
+const TROUBLES: readonly Trouble[] = [
   { name: 'too many messages', company: tooManyMessages },
-  { name: 'a room that is full', company: fullRoom },
-  { name: 'frames that are too long', company: longFrames },
-  { name: 'presences that are too long', company: longPresences },
-  { name: 'Yjs updates made to harm', company: hostileUpdates },
-  { name: 'Yjs updates that build on what never comes', company: waitingUpdates },
-  { name: 'Yjs deletions of what never comes', company: waitingDeletions },
+  { name: 'a room that is full', company: fullRoom, comes: dialsPerSecond },
+  { name: 'frames that are too long', company: longFrames, comes: dialsPerSecond },
+  { name: 'presences that are too long', company: longPresences, comes: dialsPerSecond },
+  { name: 'Yjs updates made to harm', company: hostileUpdates, comes: dialsPerSecond },
+  { name: 'Yjs updates that build on what never comes', company: waitingUpdates, comes: early },
+  { name: 'Yjs deletions of what never comes', company: waitingDeletions, comes: early },
   { name: LONG_UPDATES, company: longUpdates },
-  { name: LONG_BODIES, company: longBodies },
-  { name: STREAMED_BODIES, company: streamedBodies },
-  { name: 'requests beyond the bounds of JSON, patches and queries', company: badRequests },
+  { name: LONG_BODIES, company: longBodies, comes: bodies.perSecond },
+  { name: STREAMED_BODIES, company: streamedBodies, comes: bodies.perSecond },
+  { name: 'requests beyond the bounds of JSON, patches and queries', company: badRequests, comes: badRequestsPerSecond },
   { name: WRITES, company: largeWrites },
   { name: LARGE_READS, company: largeReads },
   { name: LARGE_EDITS, company: largeEdits },
@@ -66,16 +73,23 @@ export const limits: Case = {
   peers: [rawUws], // it refuses nobody
   variants: calmVariants(
     'limits',
-    TROUBLES.map((trouble) => ({ ...trouble, notFor: LARGE_BODIES.has(trouble.name) ? [] : [rawUws.name] })),
+    TROUBLES.map(({ name, company }) => ({ name, company, notFor: LARGE_BODIES.has(name) ? [] : [rawUws.name] })),
   ),
   seconds: NEIGHBOURS.seconds,
   warmupSeconds: NEIGHBOURS.warmupSeconds,
   metrics: ['p50Ms', 'p99Ms', 'refusedPerSecond', 'perSecond', 'completeness', 'loadBusy', 'othersBusy'],
-  targets: TROUBLES.flatMap(({ name }): Target[] => [
+  targets: TROUBLES.flatMap(({ name, comes }): Target[] => [
     { variant: name, metric: 'p99Ms', against: { variant: CALM }, limit: { atMost: 2 } },
     ...(NOT_REFUSED.has(name)
       ? []
-      : [{ variant: name, metric: 'refusedPerSecond', against: null, limit: { atLeast: 1 } } as const]),
+      : [
+          {
+            variant: name,
+            metric: 'refusedPerSecond',
+            against: null,
+            limit: { atLeast: comes === undefined ? 1 : comes * refusedShareMin },
+          } as const,
+        ]),
   ]),
 };
 
@@ -119,8 +133,11 @@ async function largeWrites(trial: Trial): Promise<Company> {
   const body = JSON.stringify([{ op: 'add', path: '/large', value: 'x'.repeat(bytes) }]);
   await ask(trial, 'POST', '/v2/rooms/writes/storage', JSON.stringify(documentOf(10)));
   let refused = 0;
+  const faults = new Set<string>();
   const write = async (): Promise<void> => {
-    if ((await ask(trial, 'PATCH', '/v2/rooms/writes/storage/json-patch', body)) === 429) refused += 1;
+    const status = await ask(trial, 'PATCH', '/v2/rooms/writes/storage/json-patch', body);
+    if (status === 429 || status === 503) refused += 1;
+    else if (status !== 200) faults.add(`a write was answered ${status}`);
   };
   const writeAll = (): Promise<unknown> => Promise.all(Array.from({ length: writers }, write));
   const hotAtMs = performance.now() + HEAT.seconds * 1_000;
@@ -130,7 +147,7 @@ async function largeWrites(trial: Trial): Promise<Company> {
     refused: () => refused,
     stop() {
       stopWriting();
-      return [];
+      return [...faults];
     },
   };
 }
@@ -166,45 +183,40 @@ async function longUpdates(trial: Trial): Promise<Company> {
 
 /** Each changes before it is read, so that nobody can answer from what was made before. */
 async function largeReads(trial: Trial): Promise<Company> {
-  return changing(trial, async (room, refuse) => {
-    if ((await ask(trial, 'GET', `/v2/rooms/${room}/storage`)) === 503) refuse();
-  });
+  return changing(trial, (room) => ask(trial, 'GET', `/v2/rooms/${room}/storage`));
 }
 
 /** All nodes, as a back end takes them that edits with the SDK. */
 async function largeEdits(trial: Trial): Promise<Company> {
-  return changing(trial, async (room, refuse) => {
-    if ((await ask(trial, 'POST', `/v2/rooms/${room}/request-storage-mutation`, '{}')) === 503) refuse();
-  });
+  return changing(trial, (room) => ask(trial, 'POST', `/v2/rooms/${room}/request-storage-mutation`, '{}'));
 }
 
-async function changing(trial: Trial, read: (room: string, refuse: () => void) => Promise<void>): Promise<Company> {
+/** @param read resolves with the status. */
+async function changing(trial: Trial, read: (room: string) => Promise<number>): Promise<Company> {
   const { readers, nodes } = LIMITS.reads;
   const rooms = await largeRooms(trial, { called: 'reads', rooms: readers, nodes });
   let turn = 0;
-  return asking(rooms.length, async (reader, refuse) => {
+  return asking(rooms.length, async (reader) => {
     const room = rooms[reader]!;
     turn += 1;
     const change = JSON.stringify([{ op: 'replace', path: '/counter', value: turn }]);
-    await ask(trial, 'PATCH', `/v2/rooms/${room}/storage/json-patch`, change);
-    await read(room, refuse);
+    const changed = await ask(trial, 'PATCH', `/v2/rooms/${room}/storage/json-patch`, change);
+    return changed === 200 ? read(room) : changed;
   });
 }
 
-/** So many who ask again when they were answered; who was refused does as Retry-After says. */
-function asking(
-  askers: number,
-  work: (asker: number, refuse: () => void) => Promise<unknown>,
-): Company & { readonly refused: () => number } {
+/** So many who ask again when they were answered; who was refused does as Retry-After says. Any other answer than these is a fault. @param work resolves with the status. */
+export function asking(askers: number, work: (asker: number) => Promise<number>): Company & { readonly refused: () => number } {
   let refused = 0;
+  const faults = new Set<string>();
   let isGoingOn = true;
   const goOn = async (asker: number): Promise<void> => {
     while (isGoingOn) {
-      const before = refused;
-      await work(asker, () => {
+      const status = await work(asker);
+      if (status === 503) {
         refused += 1;
-      });
-      if (refused > before) await sleep(LIMITS.retryAfterMs * (1 + Math.random())); // not all at once
+        await sleep(LIMITS.retryAfterMs * (1 + Math.random())); // not all at once
+      } else if (status !== 200) faults.add(`the company was answered ${status}`);
     }
   };
   const all = eachOf(askers, askers, goOn);
@@ -213,7 +225,7 @@ function asking(
     async stop() {
       isGoingOn = false;
       await all;
-      return [];
+      return [...faults];
     },
   };
 }

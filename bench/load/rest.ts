@@ -124,8 +124,10 @@ async function changeStorage(trial: Trial): Promise<() => readonly string[]> {
   ledger.open();
   return () => {
     stopChanging();
+    const { delivered, expected } = ledger;
     crowd.leave();
-    return ledger.delivered > 0 ? crowd.losses : [...crowd.losses, 'no change was acknowledged'];
+    if (delivered >= expected * REST.changesAckedMin) return crowd.losses;
+    return [...crowd.losses, `only ${delivered} of ${expected} changes were acknowledged while it was read`];
   };
 }
 

@@ -62,12 +62,13 @@ function section({ theCase, record }: Entry, content: string): string {
 /** One for each server of ours that has this figure. */
 function verdictLines(theCase: Case, target: Target, { runs }: CaseRecord): string[] {
   return subjectsIn(theCase, runs).flatMap((own) => {
-    const { measured, holds } = verdictOn(own, target, runs);
+    const { measured, holds, on } = verdictOn(own, target, runs);
     if (holds === null) return [];
     const word = holds ? '<b class="better">holds</b>' : '<b class="worse">missed</b>';
     const predicted = [wantedOf(target), comparedWith(target)].filter((part) => part !== null).join(' ');
     const what = `${target.variant}, ${METRICS[target.metric].title} of ${own}: ${measured}, predicted ${predicted}`;
-    return [`<li>${word} ${escaped(what)}</li>`];
+    const doubt = on.some(({ problems }) => problems.length > 0) ? ' (a run is not to be trusted)' : '';
+    return [`<li>${word} ${escaped(what)}${doubt}</li>`];
   });
 }
 
