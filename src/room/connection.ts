@@ -351,9 +351,10 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
 
   /** While there is nobody to tell: events are kept as far as they fit, of the rest the client brings back what counts. */
   #keep(commands: readonly Command[]): void {
-    for (const command of commands) {
-      this.#unanswered?.note(command);
-      if (!this.#told.keep(command)) return this.refuse(presenceTooLarge());
+    for (const command of commands) this.#unanswered?.note(command);
+    if (!commands.every((command) => this.#told.keep(command))) {
+      this.refuse(presenceTooLarge());
+      return;
     }
     const events = eventsFrame(commands);
     if (events !== null) this.#keepEarly(events);
