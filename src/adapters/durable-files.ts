@@ -80,14 +80,9 @@ export async function replace(aside: string, path: string): Promise<void> {
   await syncUp(dirname(path), dirname(path));
 }
 
-/** The file from byte `start` up to and including `end`. Opened when it is first asked for, so nothing stays open if nobody asks. */
-export async function* readPieces(path: string, range: { start?: number; end?: number } = {}): AsyncGenerator<Uint8Array> {
-  yield* createReadStream(path, range);
-}
-
 export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
-  for await (const piece of readPieces(path)) hash.update(piece);
+  for await (const piece of createReadStream(path)) hash.update(piece);
   return hash.digest('hex');
 }
 
