@@ -14,6 +14,7 @@ import { type Duty, dutyAt, LEASE } from './lease.ts';
 import { type Claim, NUMBERS_PER_CLAIM, type Ownership, type Recall, type Refusal, type Release } from './ownership.ts';
 import { countCrashQuery, endedLoading } from './quarantine.ts';
 import { Releases } from './releases.ts';
+import { WallClock } from './wall-clock.ts';
 
 export interface SqlOwnershipDeps {
   readonly db: Sql;
@@ -37,6 +38,7 @@ export class SqlOwnership implements Ownership {
   readonly incarnation: Incarnation;
   readonly #deps: SqlOwnershipDeps;
   readonly #releases: Releases;
+  readonly #wallClock: WallClock;
   #renewalSentMs: number;
   #isRenewing = false;
   #isOver = false;
@@ -57,6 +59,7 @@ export class SqlOwnership implements Ownership {
     this.incarnation = lease.incarnation;
     this.#deps = deps;
     this.#releases = new Releases({ db: deps.db, clock: deps.clock, self: lease.incarnation, isOver: () => this.#isOver });
+    this.#wallClock = new WallClock(deps.log);
     this.#renewalSentMs = lease.sentMs;
     this.#cancelDeadline = this.#awaitDeadline();
     this.#stopRenewing = deps.clock.every(LEASE.renewEveryMs, () => void this.#renew());
@@ -165,10 +168,13 @@ export class SqlOwnership implements Ownership {
   async #renew(): Promise<void> {
     if (this.#isRenewing || this.#isOver) return;
     this.#isRenewing = true;
-    const sentMs = this.#deps.clock.monotonicMs();
+    const { clock, lease } = this.#deps;
+    const sentMs = clock.monotonicMs();
+    const askedMs = clock.nowMs();
     try {
-      const [renewed] = await this.#deps.lease.query(renewQuery(this.incarnation));
+      const [renewed] = await lease.query(renewQuery(this.incarnation));
       if (renewed === undefined) return this.#lapse('fenced by another worker');
+      this.#wallClock.compare({ databaseMs: renewed.databaseMs, askedMs, heardMs: clock.nowMs() });
       this.#metrics.count('atrium_lease_renewals_total', 'renewed');
       this.#renewed(sentMs);
       if (renewed.recalls.length > 0) await this.#recalled(renewed.recalls);
@@ -179,7 +185,7 @@ export class SqlOwnership implements Ownership {
       this.#isRenewing = false;
     }
     // The event loop, or the database, takes long: waiting for the next time would make of every turn two.
-    if (this.#deps.clock.monotonicMs() - sentMs >= LEASE.renewEveryMs) void this.#renew();
+    if (clock.monotonicMs() - sentMs >= LEASE.renewEveryMs) void this.#renew();
   }
 
   /** An answer that comes after the deadline changes nothing: the actors are gone. */
@@ -290,14 +296,20 @@ function isExpired(table: 'worker_lease' | 'w'): Query {
   return { text: `${table}.lease_until < ${grace.text}`, values: grace.values };
 }
 
-function renewQuery(self: Incarnation): Query<{ recalls: Recall[] }> {
+interface Renewed {
+  readonly recalls: Recall[];
+  /** The time there. */
+  readonly databaseMs: number;
+}
+
+function renewQuery(self: Incarnation): Query<Renewed> {
   return named(
     'ownership.renew',
-    sql<{ recalls: Recall[] }>`
+    sql<Renewed>`
     update worker_lease set lease_until = clock_timestamp() + ${LEASE.lastsMs} * interval '1 millisecond'
      where incarnation = ${self} and fenced_at is null and lease_until > clock_timestamp()
     returning (select coalesce(jsonb_agg(jsonb_build_object('stream', stream, 'epoch', epoch)), '[]') from recalls where incarnation = ${self})
-              as recalls`,
+              as recalls, (extract(epoch from clock_timestamp()) * 1000)::float8 as "databaseMs"`,
   );
 }
 

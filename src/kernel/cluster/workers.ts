@@ -4,7 +4,7 @@
  * Nothing that is decided here is trusted: it says where to try first. A worker that could not be reached is passed over for a while.
  */
 import type { Clock } from '../../base/clock.ts';
-import type { WorkerAddress } from '../../base/ids.ts';
+import type { Incarnation, WorkerAddress } from '../../base/ids.ts';
 import type { Log } from '../../base/observe.ts';
 import type { Directory, WorkerEntry } from './directory.ts';
 
@@ -21,6 +21,8 @@ export interface WorkersDeps {
 const BEAT_EVERY_MS = 1_000;
 /** A worker that did not answer is tried again after this; by then its lease tells whether it lives. */
 const SUSPECT_MS = 5_000;
+/** Longer than a worker that has ended, or a name that this one had before, is heard of: another that lives has this address. */
+const NAMESAKE_MS = 10_000;
 
 export class Workers {
   readonly #deps: WorkersDeps;
@@ -29,6 +31,8 @@ export class Workers {
   #others: readonly WorkerEntry[] = [];
   #isDirectoryAway = false;
   #isBeating = false;
+  /** Another worker under the address of this one, since when it is heard of (monotonic), and whether that has been said. */
+  #namesake: { readonly incarnation: Incarnation; readonly sinceMs: number; isSaid: boolean } | null = null;
 
   constructor(deps: WorkersDeps) {
     this.#deps = deps;
@@ -77,7 +81,23 @@ export class Workers {
     this.#isBeating = true;
     const found = await this.#seen(self);
     this.#isBeating = false;
-    if (found !== null) this.#others = found.filter(({ address }) => address !== self.address);
+    if (found === null) return;
+    this.#others = found.filter(({ address }) => address !== self.address);
+    this.#lookForNamesake(found, self);
+  }
+
+  /** Whoever looks for a room of the one is led to the other, or to itself, for ever: nothing else tells of it. */
+  #lookForNamesake(found: readonly WorkerEntry[], self: WorkerEntry): void {
+    const { clock, log } = this.#deps;
+    const others = found.filter(({ address, incarnation }) => address === self.address && incarnation !== self.incarnation);
+    const known = others.find(({ incarnation }) => incarnation === this.#namesake?.incarnation) ?? others[0];
+    if (known?.incarnation !== this.#namesake?.incarnation)
+      this.#namesake =
+        known === undefined ? null : { incarnation: known.incarnation, sinceMs: clock.monotonicMs(), isSaid: false };
+    const namesake = this.#namesake;
+    if (namesake === null || namesake.isSaid || clock.monotonicMs() - namesake.sinceMs < NAMESAKE_MS) return;
+    namesake.isSaid = true;
+    log.error({ address: self.address, setting: 'BUS_HOST' }, 'another worker has the same address');
   }
 
   /** Null when neither directory nor database answers: then what was known goes on to count. */

@@ -3,7 +3,7 @@ import type { PostgresSql } from '../../../src/adapters/postgres-sql.ts';
 import { systemClock, systemRandom } from '../../../src/base/clock.ts';
 import { AppError } from '../../../src/base/errors.ts';
 import { asWorkerAddress } from '../../../src/base/ids.ts';
-import { silentLog } from '../../../src/base/observe.ts';
+import { type Log, silentLog } from '../../../src/base/observe.ts';
 import type { Claim, Recall } from '../../../src/kernel/cluster/ownership.ts';
 import { SqlOwnership } from '../../../src/kernel/cluster/sql-ownership.ts';
 import { findLeasedWorkers } from '../../../src/kernel/cluster/sql-workers.ts';
@@ -30,7 +30,7 @@ interface Worker {
   readonly recalls: Recall[];
 }
 
-async function aWorker(through: Sql = db, lease = through): Promise<Worker> {
+async function aWorker(through: Sql = db, lease = through, log: Log = silentLog): Promise<Worker> {
   const clock = manualClock();
   const lapses = { count: 0 };
   const recalls: Recall[] = [];
@@ -40,7 +40,7 @@ async function aWorker(through: Sql = db, lease = through): Promise<Worker> {
     lease,
     clock,
     random: systemRandom,
-    log: silentLog,
+    log,
     address: asWorkerAddress('test:1'),
     onLapsed,
     onRecalled: (some) => void recalls.push(...some),
@@ -394,4 +394,27 @@ test('[OW13] with each renewal a worker hears which of its actors were taken fro
   await done;
   expect(recalls).toEqual([{ stream, epoch: 7 }]);
   await expect.poll(gone).toBe(true);
+});
+
+test('[RT35] with each renewal a worker compares its wall clock with that of the database', async () => {
+  const watched = renewals();
+  const said: unknown[] = [];
+  const { clock } = await aWorker(watched.db, watched.db, {
+    ...silentLog,
+    warn: (...line: unknown[]) => said.push(line),
+  } as never);
+  const renewal = async (): Promise<void> => {
+    const { done } = watched.next();
+    clock.advance(1_000);
+    await done;
+  };
+  clock.stepWall(Date.now() - clock.nowMs());
+  await renewal();
+  expect(said).toEqual([]);
+  clock.stepWall(600_000);
+  await renewal();
+  await renewal();
+  expect(said).toHaveLength(1);
+  const [[{ aheadMs }]] = said as [[{ aheadMs: number }]];
+  expect(aheadMs).toBeGreaterThan(590_000);
 });

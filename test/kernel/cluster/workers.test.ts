@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { asIncarnation, asWorkerAddress } from '../../../src/base/ids.ts';
-import { silentLog } from '../../../src/base/observe.ts';
+import { type Log, silentLog } from '../../../src/base/observe.ts';
 import type { Directory, WorkerEntry } from '../../../src/kernel/cluster/directory.ts';
 import { Workers } from '../../../src/kernel/cluster/workers.ts';
 import { manualClock } from '../../support/manual-clock.ts';
@@ -13,11 +13,11 @@ const entry = (name: string, over: Partial<WorkerEntry> = {}): WorkerEntry => ({
   ...over,
 });
 
-function someWorkers(self: WorkerEntry | null = entry('me')) {
+function someWorkers(self: WorkerEntry | null = entry('me'), log: Log = silentLog) {
   const clock = manualClock();
   const seen = { heartbeat: async (): Promise<WorkerEntry[]> => [], leased: async (): Promise<WorkerEntry[]> => [] };
   const directory = { heartbeat: () => seen.heartbeat() } as unknown as Directory;
-  const workers = new Workers({ directory, clock, log: silentLog, self: () => self, findLeased: () => seen.leased() });
+  const workers = new Workers({ directory, clock, log, self: () => self, findLeased: () => seen.leased() });
   return { clock, seen, workers };
 }
 
@@ -63,4 +63,28 @@ test('[WK3] a worker without a lease announces nothing and is no candidate', asy
   await workers.beat();
   expect(beats).toBe(0);
   expect(workers.candidates).toEqual([]);
+});
+
+test('[RT34] that another worker lives under the same address is an error in the log, said once of each; one that has ended is none', async () => {
+  const said: unknown[] = [];
+  const { clock, seen, workers } = someWorkers(entry('me'), {
+    ...silentLog,
+    error: (...line: unknown[]) => said.push(line),
+  } as never);
+  const namesake = (name: string): WorkerEntry => entry(name, { address: entry('me').address });
+  const beats = async (count: number, found: WorkerEntry[]): Promise<void> => {
+    seen.heartbeat = async () => found;
+    for (let beat = 0; beat < count; beat += 1) {
+      await workers.beat();
+      clock.advance(1_000);
+    }
+  };
+  await beats(9, [entry('me'), namesake('ended')]);
+  await beats(20, [entry('me'), entry('other')]);
+  expect(said).toEqual([]);
+  await beats(30, [entry('me'), namesake('alive')]);
+  expect(said).toHaveLength(1);
+  expect(workers.others).toEqual([]);
+  await beats(12, [namesake('second'), entry('me')]);
+  expect(said).toHaveLength(2);
 });
