@@ -22,6 +22,8 @@ const OWN_KINDS = { pattern: '^\\$[a-zA-Z_]{1,128}(,\\$[a-zA-Z_]{1,128})*$' };
 /** One behind which a path can be put. */
 const address = (description: string) => Type.Optional(text(description, { pattern: '^https?://[^/\\s]\\S*$' }));
 
+const secretKey = (description: string) => Type.Optional(text(description, { pattern: '^sk_[\\w-]{16,128}$' }));
+
 const flag = (description: string, options: { default?: boolean }) => Type.Boolean({ description, ...options });
 
 /** The table. `default` absent: the setting is optional and has none. */
@@ -84,9 +86,8 @@ export const SETTINGS = {
       maximum: 65_535,
     }),
   ),
-  SECRET_KEY: Type.Optional(
-    text('Key of your back end, sk_…; whoever has it may do everything.', { pattern: '^sk_[\\w-]{16,128}$' }),
-  ),
+  SECRET_KEY: secretKey('Key of your back end, sk_…; whoever has it may do everything.'),
+  FORMER_SECRET_KEY: secretKey('The one before: tokens signed under it stay good until they expire; it opens nothing.'),
   PUBLIC_KEY: Type.Optional(
     text('Key for browsers, pk_…; it opens rooms whose default access is open.', { pattern: '^pk_[\\w-]{8,128}$' }),
   ),
@@ -285,9 +286,10 @@ export type Settings = Static<typeof Settings>;
 const check = Compile(Settings);
 
 /** Not even one that is refused is shown: it may be a good one with a slip. Addresses may have a password in them. */
-const SECRET: ReadonlySet<string> = new Set<keyof Settings>(['SECRET_KEY', 'DATABASE_URL', 'REDIS_URL']);
+const SECRET: ReadonlySet<string> = new Set<keyof Settings>(['SECRET_KEY', 'FORMER_SECRET_KEY', 'DATABASE_URL', 'REDIS_URL']);
 
 const NAME = 'be 1 to 64 letters, digits, - or _';
+const SECRET_KEY_WORDS = 'be sk_ and after it 16 to 128 letters, digits, - or _';
 const KINDS = 'be names such as $taskDone, with commas and no spaces between';
 const ADDRESS = 'be an address that begins with http:// or https://';
 const ADDRESSES = ['PUBLIC_URL', 'S3_ENDPOINT', 'S3_PUBLIC_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const;
@@ -296,7 +298,8 @@ const WORDS: { readonly [Name in keyof Settings]?: string } = {
   DATABASE_URL: 'begin with postgres:// or postgresql://',
   REDIS_URL: 'begin with redis://, rediss://, redis+sentinel:// or redis+cluster://',
   REDIS_PREFIX: NAME,
-  SECRET_KEY: 'be sk_ and after it 16 to 128 letters, digits, - or _',
+  SECRET_KEY: SECRET_KEY_WORDS,
+  FORMER_SECRET_KEY: SECRET_KEY_WORDS,
   PUBLIC_KEY: 'be pk_ and after it 8 to 128 letters, digits, - or _',
   PROJECT_ID: NAME,
   NOTIFICATION_CHANNELS: 'be none, or some of email, slack, teams and webPush with commas and no spaces between',

@@ -18,7 +18,7 @@ export type CommandLine =
 type SettingName = keyof typeof SETTINGS;
 
 /** Everybody on the machine can read the command line of a process. */
-const NOT_FLAGS: readonly SettingName[] = ['SECRET_KEY'];
+const NOT_FLAGS: readonly SettingName[] = ['SECRET_KEY', 'FORMER_SECRET_KEY'];
 const COMMON: readonly SettingName[] = [
   'PORT',
   'HOST',
@@ -94,7 +94,7 @@ export function helpText(): string {
 
 ${rows.map(([flag, meaning]) => `  ${flag.padEnd(width)}  ${meaning}`.trimEnd()).join('\n')}
 
-Every setting of config/README.md is a flag in the same way, but for ${NOT_FLAGS.join()}, which is read from the environment only.
+Every setting of config/README.md is a flag in the same way, but for ${NOT_FLAGS.join(' and ')}, which are read from the environment only.
 A flag wins over the environment variable of its name, and that over the file. Others on the machine can read flags:
 an address with a password in it belongs in the environment.
 

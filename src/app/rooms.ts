@@ -89,7 +89,7 @@ export async function startRooms({
 }: StartRooms): Promise<Rooms> {
   const { db, authority, lease, isPrivate } = database;
   const verifyToken = makeTokenVerifier({
-    tokenKey: tokenKeyFrom(keys.secretKey),
+    tokenKeys: [keys.secretKey, settings.FORMER_SECRET_KEY].filter((key) => key !== undefined).map(tokenKeyFrom),
     nowMs: () => systemClock.nowMs(),
     rememberedMax: REMEMBERED_TOKENS_MAX,
   });

@@ -6,14 +6,15 @@ import { helpText, readCommandLine } from '../../src/app/command-line.ts';
 import { readSettings, SETTINGS } from '../../src/config.ts';
 import { compiled } from '../support/compiled.ts';
 
-test('[CL1] every setting but SECRET_KEY is a flag, and what a flag says is what the setting becomes', () => {
+test('[CL1] every setting but the secret keys is a flag, and what a flag says is what the setting becomes', () => {
   for (const [name, schema] of Object.entries(SETTINGS) as [string, { type?: string; default?: unknown }][]) {
     const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
-    const value = name === 'SECRET_KEY' ? 'sk_0123456789abcdef' : String(schema.default ?? 'x');
+    const isSecretKey = name === 'SECRET_KEY' || name === 'FORMER_SECRET_KEY';
+    const value = isSecretKey ? 'sk_0123456789abcdef' : String(schema.default ?? 'x');
     const line = readCommandLine([`${flag}=${value}`]);
     expect(line).toEqual(
-      name === 'SECRET_KEY'
-        ? { does: 'refuse', sentence: expect.stringContaining('SECRET_KEY') }
+      isSecretKey
+        ? { does: 'refuse', sentence: expect.stringContaining(name) }
         : { does: 'serve', environment: { [name]: value } },
     );
   }

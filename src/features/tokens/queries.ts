@@ -5,7 +5,7 @@
  * without asking anybody. What the claims allow is decided in `rules.ts`.
  */
 import { hkdfSync } from 'node:crypto';
-import { errors, jwtVerify, SignJWT } from 'jose';
+import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify, SignJWT } from 'jose';
 import { Compile } from 'typebox/compile';
 import { AppError } from '../../base/errors.ts';
 import type { RoomId } from '../../base/ids.ts';
@@ -27,7 +27,8 @@ const claimsShape = Compile(ClaimsShape);
 const backEndShape = Compile(BackEndClaimsShape);
 
 export interface TokenVerifierDeps {
-  readonly tokenKey: Uint8Array;
+  /** The one that signs, and those that did before. */
+  readonly tokenKeys: readonly Uint8Array[];
   nowMs(): number;
   /** How many verified tokens are remembered; a socket that reconnects or a page of requests then costs no signature. */
   readonly rememberedMax: number;
@@ -62,7 +63,12 @@ export async function verifyBackEndToken(
   token: string,
   deps: { readonly tokenKey: Uint8Array; readonly nowMs: number },
 ): Promise<void> {
-  await claimsOf(token, { ...deps, audience: BACK_END, fits: (payload) => backEndShape.Check(payload) });
+  await claimsOf(token, {
+    ...deps,
+    tokenKeys: [deps.tokenKey],
+    audience: BACK_END,
+    fits: (payload) => backEndShape.Check(payload),
+  });
 }
 
 export async function signToken(claims: Claims, tokenKey: Uint8Array): Promise<string> {
@@ -82,12 +88,12 @@ export function makeTokenVerifier(deps: TokenVerifierDeps): VerifyToken {
   };
 }
 
-function verified(token: string, { tokenKey, nowMs }: TokenVerifierDeps): Promise<Claims> {
-  return claimsOf(token, { tokenKey, nowMs: nowMs(), audience: ISSUER, fits: (payload) => claimsShape.Check(payload) });
+function verified(token: string, { tokenKeys, nowMs }: TokenVerifierDeps): Promise<Claims> {
+  return claimsOf(token, { tokenKeys, nowMs: nowMs(), audience: ISSUER, fits: (payload) => claimsShape.Check(payload) });
 }
 
 interface Expected<Wanted> {
-  readonly tokenKey: Uint8Array;
+  readonly tokenKeys: readonly Uint8Array[];
   readonly nowMs: number;
   readonly audience: string;
   readonly fits: (payload: unknown) => payload is Wanted;
@@ -95,9 +101,9 @@ interface Expected<Wanted> {
 
 async function claimsOf<Wanted extends { iat: number }>(token: string, expected: Expected<Wanted>): Promise<Wanted> {
   if (token.length > TOKEN_LENGTH_MAX) throw new AppError('INVALID_TOKEN', { reason: 'it is too long' });
-  const { tokenKey, nowMs, audience, fits } = expected;
+  const { tokenKeys, nowMs, audience, fits } = expected;
   try {
-    const { payload } = await jwtVerify(token, tokenKey, {
+    const payload = await payloadOf(token, tokenKeys, {
       algorithms: [ALGORITHM],
       typ: 'JWT',
       issuer: ISSUER,
@@ -109,6 +115,19 @@ async function claimsOf<Wanted extends { iat: number }>(token: string, expected:
     return payload;
   } catch (error) {
     throw refusalOf(error);
+  }
+}
+
+async function payloadOf(
+  token: string,
+  [tokenKey, ...former]: readonly Uint8Array[],
+  options: JWTVerifyOptions,
+): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, tokenKey!, options)).payload;
+  } catch (error) {
+    if (former.length > 0 && error instanceof errors.JWSSignatureVerificationFailed) return payloadOf(token, former, options);
+    throw error;
   }
 }
 

@@ -32,7 +32,7 @@ const call = callerOf(
     findRoom: async (roomId) => ROOMS[roomId] ?? null,
   }),
 );
-const verify = makeTokenVerifier({ tokenKey, nowMs: () => T0, rememberedMax: 100 });
+const verify = makeTokenVerifier({ tokenKeys: [tokenKey], nowMs: () => T0, rememberedMax: 100 });
 const claimsOf = async (methodAndPath: string, sent: Sent = {}): Promise<AccessClaims> => {
   const answer = await call(methodAndPath, sent);
   expect([answer.status, Object.keys(answer.json)]).toEqual([200, ['token']]);

@@ -22,7 +22,7 @@ const noAccesses = { defaultAccesses: [], groupsAccesses: {}, usersAccesses: {} 
 
 function verifierAt(nowMs: number, rememberedMax = 10) {
   const clock = { nowMs };
-  return { clock, verify: makeTokenVerifier({ tokenKey, nowMs: () => clock.nowMs, rememberedMax }) };
+  return { clock, verify: makeTokenVerifier({ tokenKeys: [tokenKey], nowMs: () => clock.nowMs, rememberedMax }) };
 }
 
 async function refusal(promise: Promise<unknown>): Promise<string> {
@@ -109,12 +109,22 @@ describe('verification', () => {
     expect(await refusal(verify(`${head}.${forged}.${signature}`))).toContain('its signature does not match');
   });
 
+  test('[RT36] a token that was signed under the former secret key is good until it expires, and then expired; one of any other key is none', async () => {
+    const former = tokenKeyFrom('sk_test_0');
+    const clock = { nowMs: T0 };
+    const verify = makeTokenVerifier({ tokenKeys: [tokenKey, former], nowMs: () => clock.nowMs, rememberedMax: 10 });
+    for (const key of [tokenKey, former]) expect(await verify(await signToken(claims, key))).toEqual(claims);
+    expect(await refusal(verify(await signToken(claims, tokenKeyFrom('sk_other'))))).toContain('its signature does not match');
+    clock.nowMs += 60_000;
+    expect(await refusal(verify(await signToken(claims, former)))).toContain('TOKEN_EXPIRED');
+  });
+
   test('[TK32] as many tokens are remembered as allowed; of one more, the oldest is forgotten', async () => {
-    const deps = { tokenKey, nowMs: () => T0, rememberedMax: 2 };
+    const deps = { tokenKeys: [tokenKey], nowMs: () => T0, rememberedMax: 2 };
     const verify = makeTokenVerifier(deps);
     const tokens = await Promise.all(['1', '2', '3'].map((jti) => signToken({ ...claims, jti }, tokenKey)));
     for (const token of tokens) await verify(token);
-    deps.tokenKey = tokenKeyFrom('sk_other'); // from here on only memory knows them
+    deps.tokenKeys = [tokenKeyFrom('sk_other')]; // from here on only memory knows them
     expect(await Promise.all(tokens.map((token) => refusal(verify(token))))).toEqual([
       expect.stringContaining('its signature does not match'),
       'accepted',

@@ -17,7 +17,7 @@ const call = callerOf(
     findRoom: async () => null,
   }),
 );
-const verify = makeTokenVerifier({ tokenKey, nowMs: () => T0, rememberedMax: 10 });
+const verify = makeTokenVerifier({ tokenKeys: [tokenKey], nowMs: () => T0, rememberedMax: 10 });
 const authorize = (body: unknown) => call('POST /v2/authorize-user', { json: body });
 const identify = (body: unknown) => call('POST /v2/identify-user', { json: body });
 
