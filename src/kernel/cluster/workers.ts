@@ -3,6 +3,7 @@
  *
  * Nothing that is decided here is trusted: it says where to try first. A worker that could not be reached is passed over for a while.
  */
+import { Away } from '../../base/away.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Incarnation, WorkerAddress } from '../../base/ids.ts';
 import type { Log } from '../../base/observe.ts';
@@ -30,12 +31,15 @@ export class Workers {
   readonly #stopBeating: () => void;
   #others: readonly WorkerEntry[] = [];
   #isDirectoryAway = false;
+  readonly #directoryAway: Away;
   #isBeating = false;
   /** Another worker under the address of this one, since when it is heard of (monotonic), and whether that has been said. */
   #namesake: { readonly incarnation: Incarnation; readonly sinceMs: number; isSaid: boolean } | null = null;
 
   constructor(deps: WorkersDeps) {
     this.#deps = deps;
+    const lines = { away: 'directory away; the database tells who is alive', back: 'directory back' };
+    this.#directoryAway = new Away({ clock: deps.clock, log: deps.log, ...lines });
     this.#stopBeating = deps.clock.every(BEAT_EVERY_MS, () => void this.beat());
   }
 
@@ -104,20 +108,14 @@ export class Workers {
   async #seen(self: WorkerEntry): Promise<WorkerEntry[] | null> {
     try {
       const found = await this.#deps.directory.heartbeat(self);
-      this.#directoryIs('back');
+      this.#isDirectoryAway = false;
+      this.#directoryAway.answered();
       return found;
     } catch (error) {
-      this.#directoryIs('away', error);
+      this.#isDirectoryAway = true;
+      this.#directoryAway.failed(error);
       return this.#deps.findLeased().catch(() => null);
     }
-  }
-
-  #directoryIs(state: 'back' | 'away', error?: unknown): void {
-    const isAway = state === 'away';
-    if (isAway === this.#isDirectoryAway) return;
-    this.#isDirectoryAway = isAway;
-    if (isAway) this.#deps.log.warn({ err: error }, 'directory away; the database tells who is alive');
-    else this.#deps.log.info({}, 'directory back');
   }
 
   close(): void {

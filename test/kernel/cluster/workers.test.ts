@@ -71,6 +71,7 @@ test('[RT34] that another worker lives under the same address is an error in the
     ...silentLog,
     error: (...line: unknown[]) => said.push(line),
   } as never);
+  workers.close(); // beats only when told
   const namesake = (name: string): WorkerEntry => entry(name, { address: entry('me').address });
   const beats = async (count: number, found: WorkerEntry[]): Promise<void> => {
     seen.heartbeat = async () => found;
@@ -87,4 +88,25 @@ test('[RT34] that another worker lives under the same address is an error in the
   expect(workers.others).toEqual([]);
   await beats(12, [namesake('second'), entry('me')]);
   expect(said).toHaveLength(2);
+});
+
+test('[RT37] a directory that fails now and then is told of once, and as back when it has failed no more for two seconds', async () => {
+  const said: string[] = [];
+  const say = (_fields: unknown, phrase: string): void => void said.push(phrase.split(';')[0]!);
+  const { clock, seen, workers } = someWorkers(entry('me'), { ...silentLog, warn: say, info: say } as never);
+  workers.close(); // beats only when told
+  for (let beat = 0; beat < 20; beat += 1) {
+    seen.heartbeat = async () => {
+      if (beat % 2 === 0) throw new Error('it is slow');
+      return [entry('me')];
+    };
+    await workers.beat();
+    expect(workers.knowsLoads).toBe(beat % 2 === 1);
+    clock.advance(1_000);
+  }
+  expect(said).toEqual(['directory away']);
+  await workers.beat();
+  clock.advance(1_000);
+  await workers.beat();
+  expect(said).toEqual(['directory away', 'directory back']);
 });
