@@ -17,7 +17,7 @@ interface Known {
 /** By the checksum of the text, with white space made one and comments left out. */
 const KNOWN: Readonly<Record<number, Known>> = {
   3526099289: { what: 'register', run: ownership.register },
-  1529214074: { what: 'renew', run: ownership.renew({ checksLease: true }) },
+  3890005079: { what: 'renew', run: ownership.renew({ checksLease: true }) },
   2321502723: { what: 'claim', run: ownership.claim },
   79855772: { what: 'look at owner', run: ownership.lookAtOwner({ believesExpired: false }) },
   3603451323: { what: 'release', run: ownership.release({ onConflict: 'wait' }) },

@@ -32,7 +32,7 @@ export function renew({ checksLease }: { checksLease: boolean }): Statement {
     if (row === null) return [];
     const untilMs = tx.nowMs() + lastsMs;
     tx.atCommit(() => leases.set(incarnation, { ...row, untilMs }));
-    return [{ recalls: recalls.map(({ stream, epoch }) => ({ stream, epoch })) }];
+    return [{ recalls: recalls.map(({ stream, epoch }) => ({ stream, epoch })), databaseMs: tx.nowMs() }];
   };
 }
 
