@@ -21,7 +21,7 @@ const oneOf = (...names: string[]) => ({
   anyOf: names.map((name) => ({ properties: { [name]: { type: 'string', minLength: 1 } }, required: [name] })),
 });
 
-/** What the templates set themselves, from values of their own. */
+/** What the templates set themselves, from values of their own; and a secret, which comes through `extraEnv`. */
 export const SET_BY_CHART = [
   ...[
     'NODE_ENV',
