@@ -143,6 +143,21 @@ test('[PG5] a server that stops answering is given up, and its connection is not
   expect(next).not.toBe(pid);
 });
 
+test.each(['German', 'SQL, DMY', 'Postgres, MDY'])(
+  '[PG24] times are read whatever DateStyle the database has: %s',
+  async (style) => {
+    const db = open({ url: `${postgres.url}&options=${encodeURIComponent(`-c DateStyle=${style.replace(' ', '')}`)}` });
+    const shown = await db.query(sql`select '2026-11-02 03:04:05.678+00'::timestamptz as at`);
+    expect(shown).toEqual([{ at: '2026-11-02T03:04:05.678Z' }]);
+  },
+);
+
+test('[PG25] a transaction that the database ends for its length is one that may pass, and the next has another connection', async () => {
+  const db = open({ poolMax: 1, url: `${postgres.url}&options=${encodeURIComponent('-c transaction_timeout=50')}` });
+  await expect(db.query(sql`select pg_sleep(5)`)).rejects.toMatchObject({ ...unavailable, facts: { sqlState: '25P04' } });
+  expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);
+});
+
 test('[PG5] a statement that takes too long is ended, and its connection used again', async () => {
   const db = open({ poolMax: 1, statementMsMax: 50 });
   const pid = await pidOf(db);
