@@ -73,6 +73,14 @@ test('[PG5] nobody there is DATABASE_UNAVAILABLE', async () => {
   await expect(open({ url: 'postgres://atrium@127.0.0.1:1/postgres' }).query(backend)).rejects.toMatchObject(unavailable);
 });
 
+test("[PG24] what the server's own system fails at may succeed later, on the same connection", async () => {
+  const db = open({ poolMax: 1 });
+  const pid = await pidOf(db);
+  const failing = db.query(sql`do $$ begin raise exception 'could not read block' using errcode = '58030'; end $$`);
+  await expect(failing).rejects.toMatchObject({ ...unavailable, facts: { sqlState: '58030', reason: 'could not read block' } });
+  expect(await pidOf(db)).toBe(pid);
+});
+
 test('[PG23] who is not let in finds the database unavailable, told with the reason; once let in again the same pool serves', async () => {
   const missing = open({ url: postgres.url.replace('/postgres?', '/missing?') }).query(backend);
   await expect(missing).rejects.toMatchObject({ ...unavailable, facts: { sqlState: '3D000' } });
