@@ -124,7 +124,7 @@ function startKeeper({ home, bin, user }: Place, settings: Readonly<Record<strin
 function settingsFor(socketDir: string): Record<string, string> {
   return {
     listen_addresses: '',
-    unix_socket_directories: `"${socketDir}"`,
+    unix_socket_directories: `"${socketDir.replaceAll('"', '""')}"`,
     unix_socket_permissions: '0700',
     fsync: 'on', // a yes to a client means: on disk
     synchronous_commit: 'on',

@@ -53,6 +53,7 @@ export function openPostgres({
     statement_timeout: statementMsMax,
     lock_timeout: lockMsMax,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
+    DateStyle: 'ISO', // what times are read from
     default_transaction_isolation: 'read committed', // the fence of the journal holds in this level only (reliability 2.b)
     tcp_keepalives_idle: 5, // seconds; with the next two, the locks of a host that vanished are free after about 10 s
     tcp_keepalives_interval: 2,
@@ -249,11 +250,11 @@ async function commit(client: pg.PoolClient): Promise<void> {
 }
 
 /** SQL states in which the server is there but cannot serve now; the same statement may succeed later. Classes or whole states. */
-const TRY_LATER = ['08', '53', '57', '25006', '25P03', '40001', '40P01', '55P03'];
+const TRY_LATER = ['08', '53', '57', '58', '25006', '25P03', '25P04', '40001', '40P01', '55P03'];
 /** Of these, the ones that concern that statement alone. */
 const ONE_STATEMENT = ['57014', '40001', '40P01', '55P03'];
 /** And the ones that leave the connection whole: cancelled or refused statements. */
-const CONNECTION_LIVES = ['53', ...ONE_STATEMENT];
+const CONNECTION_LIVES = ['53', '58', ...ONE_STATEMENT];
 
 function translate(error: unknown): unknown {
   if (error instanceof pg.DatabaseError && error.code !== undefined && !isOneOf(TRY_LATER, error.code)) {

@@ -4,7 +4,7 @@
  * Bodies larger than a part are sent as multipart uploads, a few parts at once. The server checks the SHA-256 of each request's body.
  */
 import { createHash } from 'node:crypto';
-import { DeleteObjectCommand, GetObjectCommand, type GetObjectCommandOutput, HeadObjectCommand } from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { AppError } from '../base/errors.ts';
 import {
@@ -45,7 +45,7 @@ export class S3Blobs implements Blobs {
     this.bucket = new S3Bucket(options);
     this.#signingFor =
       options.publicEndpoint === undefined ? this.bucket : new S3Bucket({ ...options, endpoint: options.publicEndpoint });
-    this.parts = new S3Parts({ bucket: this.bucket, buffers: this.#buffers, sizeOf: (key) => this.#sizeOf(key) });
+    this.parts = new S3Parts({ bucket: this.bucket, buffers: this.#buffers });
   }
 
   async put(key: string, body: BlobBody): Promise<StoredBlob> {
@@ -61,7 +61,7 @@ export class S3Blobs implements Blobs {
       const outcome = await put.end();
       const stored = { size, sha256: hash.digest('hex') };
       if (outcome === 'exists') await this.#mustHold(key, stored);
-      else if ((await this.#sizeOf(key)) !== size)
+      else if ((await this.bucket.sizeOf(key)) !== size)
         throw new AppError('BLOBS_UNAVAILABLE', { reason: 'the object is of another size' });
       return stored;
     } catch (error) {
@@ -101,7 +101,7 @@ export class S3Blobs implements Blobs {
 
   async head(key: string): Promise<{ size: number } | null> {
     mustBeBlobKey(key);
-    const size = await this.#sizeOf(key);
+    const size = await this.bucket.sizeOf(key);
     return size === null ? null : { size };
   }
 
@@ -128,21 +128,13 @@ export class S3Blobs implements Blobs {
     this.#signingFor.close();
   }
 
-  async #sizeOf(key: string): Promise<number | null> {
-    const input = { Bucket: this.bucket.name, Key: key };
-    const found = await this.bucket
-      .ask('head', (client, options) => client.send(new HeadObjectCommand(input), options))
-      .catch(nullWhenAbsent);
-    return found === null ? null : (found.ContentLength ?? 0);
-  }
-
   /**
    * @throws AppError RESOURCE_ALREADY_EXISTS when other bytes are there than those that were to be put; BLOBS_UNAVAILABLE when nothing is there:
    * whoever is putting it may still fail.
    */
   async #mustHold(key: string, { size, sha256 }: StoredBlob): Promise<void> {
     const hash = createHash('sha256');
-    const sizeThere = await this.#sizeOf(key);
+    const sizeThere = await this.bucket.sizeOf(key);
     if (sizeThere === null) throw new AppError('BLOBS_UNAVAILABLE', { reason: 'somebody else is putting it' });
     const found = sizeThere === size ? await this.read(key) : null;
     for await (const piece of found?.body ?? []) hash.update(piece);

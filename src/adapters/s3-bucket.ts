@@ -3,7 +3,7 @@
  *
  * The SDK tries each request three times by itself. What it cannot get becomes BLOBS_UNAVAILABLE, except for answers that a caller may expect.
  */
-import { S3Client } from '@aws-sdk/client-s3';
+import { HeadObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/observe.ts';
 import { Deadline } from './deadline.ts';
@@ -38,11 +38,18 @@ if (!(S3_TIME.silenceMs * 2 < S3_TIME.requestMs)) throw new Error('S3: a request
 const ATTEMPTS_MAX = 3;
 const CONNECTIONS_MAX = 64;
 
-interface Patience {
+interface Asking {
   readonly withinMs?: number;
   /** Gives up earlier. */
   readonly signal?: AbortSignal;
+  /** What an answer of 404 is called that a caller may expect. */
+  readonly absentAs?: ReadonlySet<string>;
 }
+
+/** As S3 says it. A 404 under another name is of somebody who stands before it, as a proxy whose server is away, and says nothing of what is there. */
+const NAMED_ABSENT: ReadonlySet<string> = new Set(['NoSuchKey', 'NoSuchUpload']);
+/** What the SDK calls a 404 without a body, the only one that a HEAD can bring. */
+const NAMELESS_ABSENT: ReadonlySet<string> = new Set(['NotFound']);
 
 export class S3Bucket {
   readonly name: string;
@@ -77,20 +84,20 @@ export class S3Bucket {
 
   /**
    * Resolves with the head of the answer; a body may still come.
-   * @throws the SDK's error when the server said 404, 409, 412, 416 or 501, see `statusOf`, or when `signal` gave up; AppError BLOBS_UNAVAILABLE
-   * for everything else.
+   * @throws the SDK's error when the server said 404 in S3's own words, 409, 412, 416 or 501, see `statusOf`, or when `signal` gave up; AppError
+   * BLOBS_UNAVAILABLE for everything else.
    */
   async ask<Reply>(
     what: string,
     send: (client: S3Client, options: { abortSignal: AbortSignal }) => Promise<Reply>,
-    { withinMs = S3_TIME.requestMs, signal }: Patience = {},
+    { withinMs = S3_TIME.requestMs, signal, absentAs = NAMED_ABSENT }: Asking = {},
   ): Promise<Reply> {
     const deadline = new Deadline(withinMs, signal);
     try {
       return await send(this.client, { abortSignal: deadline.signal });
     } catch (error) {
       const status = statusOf(error);
-      const isExpected = status !== null && EXPECTED.has(status) && nameOf(error) !== 'NoSuchBucket';
+      const isExpected = status === 404 ? absentAs.has(nameOf(error)) : status !== null && EXPECTED.has(status);
       if (isExpected || signal?.aborted === true) throw error;
       const reason = deadline.isLate ? `no answer within ${withinMs} ms` : nameOf(error);
       this.#log.warn({ request: what, status, reason, said: String(error), ...this.hintFor(error) }, 'S3 request failed');
@@ -98,6 +105,15 @@ export class S3Bucket {
     } finally {
       deadline.end();
     }
+  }
+
+  /** Of an object; null when there is none. */
+  async sizeOf(key: string): Promise<number | null> {
+    const input = { Bucket: this.name, Key: key };
+    const found = await this.ask('head', (client, options) => client.send(new HeadObjectCommand(input), options), {
+      absentAs: NAMELESS_ABSENT,
+    }).catch(nullWhenAbsent);
+    return found === null ? null : (found.ContentLength ?? 0);
   }
 
   /** For the log: what is most likely wrong with the settings, where that can be told. */
@@ -119,7 +135,7 @@ function clientLog(log: Log): { debug(): void; info(): void; warn(text: unknown)
   return { debug: nothing, info: nothing, error: nothing, warn: (text) => log.debug({ said: String(text) }, 'S3 client warns') };
 }
 
-const EXPECTED: ReadonlySet<number> = new Set([404, 409, 412, 416, 501]);
+const EXPECTED: ReadonlySet<number> = new Set([409, 412, 416, 501]);
 
 /** The status that the server answered; null when it did not. */
 export function statusOf(error: unknown): number | null {

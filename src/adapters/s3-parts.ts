@@ -30,7 +30,6 @@ import { nullWhenAbsent, S3_TIME, type S3Bucket, statusOf } from './s3-bucket.ts
 interface S3PartsOptions {
   readonly bucket: S3Bucket;
   readonly buffers: PartBuffers;
-  readonly sizeOf: (key: string) => Promise<number | null>;
 }
 
 /** All our keys begin so; a bucket may hold more. */
@@ -80,7 +79,7 @@ export class S3Parts implements BlobParts {
         withinMs: S3_TIME.completeMs,
       })
       .catch(nullWhenAbsent); // an attempt whose answer was lost made the object
-    const made = await this.#options.sizeOf(upload.key);
+    const made = await this.#options.bucket.sizeOf(upload.key);
     if (made === null) throw noSuchUpload(upload);
     if (made !== size) throw new AppError('BLOBS_UNAVAILABLE', { reason: 'the object is of another size' });
     return { size };

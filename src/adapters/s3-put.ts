@@ -7,7 +7,6 @@ import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
-  HeadObjectCommand,
   PutObjectCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
@@ -113,10 +112,7 @@ export class S3Put {
 
   async #start(): Promise<void> {
     const { bucket } = this.#options;
-    const found = await bucket
-      .ask('head', (client, options) => client.send(new HeadObjectCommand(this.#object), options))
-      .catch(nullWhenAbsent);
-    if (found !== null) {
+    if ((await bucket.sizeOf(this.#object.Key)) !== null) {
       this.#outcome = 'exists';
       return;
     }

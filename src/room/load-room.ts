@@ -6,6 +6,7 @@ import { AppError } from '../base/errors.ts';
 import type { RoomId } from '../base/ids.ts';
 import type { OnePerTurn } from '../base/one-per-turn.ts';
 import { noTracer, type Span, type Tracer } from '../base/trace.ts';
+import type { Loss } from '../kernel/actor/actor.ts';
 import { type Claim, NUMBERS_PER_CLAIM, type Refusal } from '../kernel/cluster/ownership.ts';
 import type { Quarantine } from '../kernel/cluster/quarantine.ts';
 import type { JournalEntry } from '../kernel/persistence/journal.ts';
@@ -33,7 +34,7 @@ export interface LoadRoomDeps extends RoomActorDeps {
 }
 
 /** @throws AppError ROOM_NOT_FOUND, ROOM_MOVED when a live worker owns it, ROOM_UNREADABLE, ROOM_QUARANTINED */
-export function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () => void): Promise<RoomActor> {
+export function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: (loss: Loss) => void): Promise<RoomActor> {
   const { tracer = noTracer } = deps;
   return tracer.span('room.load', { facts: { 'atrium.room_id': roomId } }, (span) =>
     load(deps, { roomId, onLost, span, startedMs: deps.clock.monotonicMs() }),
@@ -42,7 +43,7 @@ export function loadRoom(deps: LoadRoomDeps, roomId: RoomId, onLost: () => void)
 
 interface Load {
   readonly roomId: RoomId;
-  readonly onLost: () => void;
+  readonly onLost: (loss: Loss) => void;
   readonly span: Span;
   readonly startedMs: number;
 }

@@ -15,12 +15,13 @@ import { Fanout, type Sending, weightOf } from './fanout.ts';
 import { type Answer, Gate, type Gated, heldBy } from './gate.ts';
 import { HistoryKeeper } from './history-keeper.ts';
 import { encodeRecord, type JournalRecord } from './journal-record.ts';
+import { LOSSES, type RoomLoss } from './loss.ts';
 import { Partings } from './partings.ts';
 import { Pending } from './pending.ts';
 import { GATED_BYTES_MAX, type RoomGround } from './policy.ts';
 import { heedsTime } from './presence.ts';
 import { decide } from './room.ts';
-import type { RoomActorDeps } from './room-actor-deps.ts';
+import type { LoadedRoom, RoomActorDeps } from './room-actor-deps.ts';
 import type { RoomShell } from './room-shell.ts';
 import { RoomWatch } from './room-watch.ts';
 import { asItLeaves } from './sessions.ts';
@@ -35,8 +36,6 @@ import { Upkeep } from './upkeep.ts';
  */
 type Phase = 'serving' | 'suspended' | 'claiming' | 'stopping' | 'lost';
 
-type Loss = 'fenced' | 'claimed by another' | 'recalled' | 'append failed' | 'lease lapsed' | 'decision broke off';
-
 export class RoomActor implements Actor<Command>, RoomShell {
   readonly #deps: RoomActorDeps;
   readonly room: RoomState;
@@ -44,7 +43,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
   readonly #fanout: Fanout;
   readonly #partings: Partings;
   readonly #gate: Gate;
-  readonly #onLost: () => void;
+  readonly #onLost: LoadedRoom['onLost'];
   readonly #pending: Pending;
   #phase: Phase = 'serving';
   /** Version that is in the journal; what waits for it may be held back longer than that. */
@@ -56,7 +55,7 @@ export class RoomActor implements Actor<Command>, RoomShell {
   readonly #watch: RoomWatch;
   readonly #line: DocumentLine;
 
-  constructor(deps: RoomActorDeps, { room, ground, onLost }: { room: RoomState; ground: RoomGround; onLost: () => void }) {
+  constructor(deps: RoomActorDeps, { room, ground, onLost }: LoadedRoom) {
     this.#deps = deps;
     this.room = room;
     this.#ground = ground;
@@ -363,11 +362,11 @@ export class RoomActor implements Actor<Command>, RoomShell {
   }
 
   /** Ownership or journal is gone: what was not told is forgotten, sessions join anew and their clients bring what they still hold, whatever breaks meanwhile. */
-  #lose(why: Loss | 'broken' | 'retired'): void {
+  #lose(why: RoomLoss): void {
     if (this.#isLost) return;
     this.#phase = 'lost';
     this.#pending.drop();
-    this.guarded(this.#onLost); // first: the next who asks finds another actor
+    this.guarded(() => this.#onLost(LOSSES[why])); // first: the next who asks finds another actor
     this.guarded(() => this.#watch.close());
     this.#deps.metrics?.count('atrium_rooms_lost_total', why);
     this.#deps.log[why === 'retired' ? 'debug' : 'warn'](

@@ -11,6 +11,7 @@ import { OnePerTurn } from '../base/one-per-turn.ts';
 import { roughBytesOf } from '../base/rough-bytes.ts';
 import { Slices } from '../base/slices.ts';
 import { noTracer } from '../base/trace.ts';
+import type { Loss } from '../kernel/actor/actor.ts';
 import { ActorHost, LOADS_MAX } from '../kernel/actor/actor-host.ts';
 import type { WorkerEntry } from '../kernel/cluster/directory.ts';
 import { LEASE } from '../kernel/cluster/lease.ts';
@@ -343,11 +344,11 @@ export class Worker {
     return this.#workers.candidates.some(({ address }) => address !== this.#deps.cluster.bus.address);
   }
 
-  async #load(key: string, onLost: () => void): Promise<RoomActor> {
+  async #load(key: string, onLost: (loss: Loss) => void): Promise<RoomActor> {
     let epoch: number | null = null;
-    const room = await loadRoom(this.#loadDeps, asRoomId(key), () => {
+    const room = await loadRoom(this.#loadDeps, asRoomId(key), (loss) => {
       if (epoch !== null) this.#locations.retract(key, epoch);
-      onLost();
+      onLost(loss);
     });
     epoch = room.ground.epoch;
     try {

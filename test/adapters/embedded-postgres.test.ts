@@ -181,6 +181,13 @@ describe('life', () => {
     expect(existsSync(socketDir)).toBe(false);
   });
 
+  test('[PG11] a DATA_DIR may have any characters in its path', async () => {
+    const dataDir = join(await aDirectory(), `ünï "q" 'x', %20 \\ $HOME #1`);
+    const postgres = await start(dataDir);
+    expect(await ask(postgres.url, (db) => db.query(sql`select 1 as one`))).toEqual([{ one: 1 }]);
+    await postgres.stop();
+  });
+
   test('[PG12] signals meant for Atrium do not end Postgres: it goes when Atrium says so', async () => {
     const dataDir = await aFilledDirectory();
     const postgres = await start(dataDir);

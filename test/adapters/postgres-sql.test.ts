@@ -73,6 +73,14 @@ test('[PG5] nobody there is DATABASE_UNAVAILABLE', async () => {
   await expect(open({ url: 'postgres://atrium@127.0.0.1:1/postgres' }).query(backend)).rejects.toMatchObject(unavailable);
 });
 
+test("[PG24] what the server's own system fails at may succeed later, on the same connection", async () => {
+  const db = open({ poolMax: 1 });
+  const pid = await pidOf(db);
+  const failing = db.query(sql`do $$ begin raise exception 'could not read block' using errcode = '58030'; end $$`);
+  await expect(failing).rejects.toMatchObject({ ...unavailable, facts: { sqlState: '58030', reason: 'could not read block' } });
+  expect(await pidOf(db)).toBe(pid);
+});
+
 test('[PG23] who is not let in finds the database unavailable, told with the reason; once let in again the same pool serves', async () => {
   const missing = open({ url: postgres.url.replace('/postgres?', '/missing?') }).query(backend);
   await expect(missing).rejects.toMatchObject({ ...unavailable, facts: { sqlState: '3D000' } });
@@ -141,6 +149,21 @@ test('[PG5] a server that stops answering is given up, and its connection is not
   const next = await pidOf(db);
   process.kill(pid, 'SIGCONT');
   expect(next).not.toBe(pid);
+});
+
+test.each(['German', 'SQL, DMY', 'Postgres, MDY'])(
+  '[PG25] times are read whatever DateStyle the database has: %s',
+  async (style) => {
+    const db = open({ url: `${postgres.url}&options=${encodeURIComponent(`-c DateStyle=${style.replace(' ', '')}`)}` });
+    const shown = await db.query(sql`select '2026-11-02 03:04:05.678+00'::timestamptz as at`);
+    expect(shown).toEqual([{ at: '2026-11-02T03:04:05.678Z' }]);
+  },
+);
+
+test('[PG26] a transaction that the database ends for its length is one that may pass, and the next has another connection', async () => {
+  const db = open({ poolMax: 1, url: `${postgres.url}&options=${encodeURIComponent('-c transaction_timeout=50')}` });
+  await expect(db.query(sql`select pg_sleep(5)`)).rejects.toMatchObject({ ...unavailable, facts: { sqlState: '25P04' } });
+  expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);
 });
 
 test('[PG5] a statement that takes too long is ended, and its connection used again', async () => {

@@ -223,6 +223,32 @@ describe.skipIf(!s3.canBreak).concurrent('faults of S3', () => {
     }
   });
 
+  test.each(['', '404 page not found\n', '<html>no backend</html>'])(
+    '[BL23] a 404 in other words than S3’s says nothing of what is there: %j',
+    async (body) => {
+      const [key, partly, fresh] = [aKey(), aKey(), aKey()];
+      const all = (fault: Fault | null): void => {
+        for (const each of [key, partly, fresh]) plan(each, fault);
+      };
+      await blobs.put(key, bytesOf(10));
+      const upload = await blobs.parts.start(partly);
+      const part = await blobs.parts.put(upload, 1, { body: bytesOf(10) });
+      all({ kind: 'status', status: 404, body });
+      await expect(blobs.put(fresh, bytesOf(10))).rejects.toMatchObject(away);
+      await expect(blobs.put(fresh, inPieces(bytesOf(6 * MIB), MIB))).rejects.toMatchObject(away);
+      await expect(blobs.get(key)).rejects.toMatchObject(away);
+      await expect(blobs.read(key, { start: 1, end: 2 })).rejects.toMatchObject(away);
+      await expect(blobs.delete(key)).rejects.toMatchObject(away);
+      await expect(blobs.parts.start(fresh)).rejects.toMatchObject(away);
+      await expect(blobs.parts.put(upload, 1, { body: bytesOf(10) })).rejects.toMatchObject(away);
+      await expect(blobs.parts.complete(upload, [part], { bytesMax: 10 })).rejects.toMatchObject(away);
+      await expect(blobs.parts.abort(upload)).rejects.toMatchObject(away);
+      all(null);
+      expect((await blobs.get(key))?.length).toBe(10);
+      expect(await blobs.parts.complete(upload, [part], { bytesMax: 10 })).toEqual({ size: 10 });
+    },
+  );
+
   test('[BL11] a bucket that is gone is not a blob that is missing', async () => {
     const lost = open({ bucket: s3.newBucket() });
     await expect(lost.get(aKey())).rejects.toMatchObject(away);

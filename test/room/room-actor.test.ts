@@ -6,6 +6,7 @@ import { asIncarnation, asRoomId, asWorkerAddress } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/observe.ts';
 import { type Pieces, textIn } from '../../src/base/pieces.ts';
 import { sha256Base64 } from '../../src/base/sha256.ts';
+import type { Loss } from '../../src/kernel/actor/actor.ts';
 import type { Claim, Refusal } from '../../src/kernel/cluster/ownership.ts';
 import type { AppendOutcome, JournalEntry } from '../../src/kernel/persistence/journal.ts';
 import type { SnapshotSave } from '../../src/kernel/persistence/snapshots.ts';
@@ -43,7 +44,7 @@ function anActor(
   const sent: string[] = [];
   const closed: { to: readonly string[]; code: string }[] = [];
   const claims: (Claim | Refusal)[] = [];
-  let lost = 0;
+  const losses: Loss[] = [];
   const lease = { holds: true, released: Promise.resolve() };
   const room = emptyRoom(asRoomId('room'), { from: 1, to: 1_001 });
   const actor = new RoomActor(
@@ -99,9 +100,23 @@ function anActor(
         ...policy,
       },
     },
-    { room, ground: { stream: 5, epoch: 3, snapshotVersion: 0, snapshotBytes: 0 }, onLost: () => (lost += 1) },
+    { room, ground: { stream: 5, epoch: 3, snapshotVersion: 0, snapshotBytes: 0 }, onLost: (loss) => losses.push(loss) },
   );
-  return { actor, clock, background, appends, saves, releases, sent, closed, claims, room, lease, lost: () => lost };
+  return {
+    actor,
+    clock,
+    background,
+    appends,
+    saves,
+    releases,
+    sent,
+    closed,
+    claims,
+    room,
+    lease,
+    losses,
+    lost: () => losses.length,
+  };
 }
 
 /** ann and bob, both with Storage; nothing of that waits for the journal. */
@@ -231,17 +246,17 @@ test('[GA4] a fenced append drops the room: nobody is told, REST callers may ret
   clock.turn();
   expect(sent).toEqual([]);
   expect(closed).toEqual([{ to: ['ann', 'bob'], code: 'joins anew' }]);
-  expect(world.lost()).toBe(1);
+  expect(world.losses).toEqual(['taken']);
   expect(() => actor.act({ type: 'room.touch' })).toThrow(expect.objectContaining({ code: 'ROOM_MOVED' }));
 });
 
 test('[GA5] an append that fails does the same: state that cannot be written down is not state', async () => {
-  const { actor, appends, closed, lost } = withPeople(anActor());
+  const { actor, appends, closed, losses } = withPeople(anActor());
   actor.tell(set('ann', 1, 1));
   appends[0]!.fail(new Error('disk on fire'));
   await settled();
   expect(closed).toHaveLength(1);
-  expect(lost()).toBe(1);
+  expect(losses).toEqual(['failed']);
 });
 
 test('[GA6] writes are refused while too much waits for the journal, and again taken afterwards', async () => {
@@ -540,10 +555,10 @@ test('[GA21] what somebody typed who leaves is appended at once', async () => {
 });
 
 test('[GA8] a room that was deleted or renamed is forgotten at once: its successor of the same name starts from the database', async () => {
-  const { actor, closed, lost } = withPeople(anActor());
+  const { actor, closed, losses } = withPeople(anActor());
   expect(await actor.act({ type: 'room.close', code: 'ROOM_NOT_FOUND', facts: { roomId: 'room' } })).toBeNull();
   expect(closed[0]).toEqual({ to: ['ann', 'bob'], code: 'ROOM_NOT_FOUND' });
-  expect(lost()).toBe(1);
+  expect(losses).toEqual(['taken']);
 });
 
 test('[GA9] a refused decision leaves no gap in the journal, also when it would have taken the first number of a new block', async () => {
@@ -561,11 +576,11 @@ test('[GA9] a refused decision leaves no gap in the journal, also when it would 
 });
 
 test('[GA10] a decision that breaks off half done drops the room: what the journal does not know is not state', () => {
-  const { actor, closed, lost, room } = withPeople(anActor());
+  const { actor, closed, losses, room } = withPeople(anActor());
   const poison = { ...(set('ann', 1, 1) as object), ops: [{ type: 3, id: 'root', opId: '1:1', data: { a: 1 } }, null] };
   actor.tell(poison as unknown as Command);
   expect(room.version).toBe(0);
-  expect(lost()).toBe(1);
+  expect(losses).toEqual(['failed']);
   expect(closed[0]).toEqual({ to: ['ann', 'bob'], code: 'joins anew' });
 });
 
@@ -665,12 +680,12 @@ test('[GA14] a state that cannot be encoded costs a snapshot, not the process; t
 });
 
 test('[GA15] a message that cannot be encoded costs its room the memory of it, not the process its life', () => {
-  const { actor, clock, lost } = withPeople(anActor());
+  const { actor, clock, losses } = withPeople(anActor());
   const circular: Record<string, unknown> = {};
   circular.self = circular;
   actor.tell({ type: 'event.broadcast', from: null, event: circular as never });
   clock.turn();
-  expect(lost()).toBe(1);
+  expect(losses).toEqual(['failed']);
 });
 
 test('[GA15] who waits behind it for the same commit hears that it is not known, and the room is brought down', async () => {
@@ -690,13 +705,13 @@ test('[GA15] who waits behind it for the same commit hears that it is not known,
 });
 
 test('[GA10] a record that cannot be encoded drops the room: nothing after it is written', async () => {
-  const { actor, appends, lost } = withPeople(anActor());
+  const { actor, appends, losses } = withPeople(anActor());
   const doc = new Y.Doc();
   doc.getText('t').insert(0, 'a');
   actor.tell({ type: 'ydoc.change', from: null, guid: 1n as never, update: Y.encodeStateAsUpdate(doc) }); // none such gets past the socket
   actor.tell(set('ann', 2, 1));
   await settled();
-  expect(lost()).toBe(1);
+  expect(losses).toEqual(['failed']);
   expect(appends).toEqual([]);
 });
 

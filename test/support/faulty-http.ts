@@ -14,7 +14,7 @@ interface Asked {
  * the answer's body. lost: the server does what it was asked, and the connection ends instead of its answer. flip: one bit of the body is another.
  */
 export type Fault =
-  | { readonly kind: 'status'; readonly status: number }
+  | { readonly kind: 'status'; readonly status: number; readonly body?: string }
   | { readonly kind: 'hold' }
   | { readonly kind: 'slow'; readonly ms: number }
   | { readonly kind: 'cut'; readonly afterBytes: number }
@@ -67,7 +67,8 @@ export class FaultyHttp {
     if (fault?.kind === 'hold') request.resume();
     else if (fault?.kind === 'status') {
       request.resume();
-      request.on('end', () => response.writeHead(fault.status, { 'content-length': 0 }).end());
+      const { status, body = '' } = fault;
+      request.on('end', () => response.writeHead(status, { 'content-length': body.length }).end(body));
     } else if (fault?.kind === 'slow') setTimeout(() => this.#forward(request, response, null), fault.ms);
     else this.#forward(request, response, fault);
   }

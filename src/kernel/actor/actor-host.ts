@@ -6,22 +6,23 @@
  * who came after it had begun to look.
  */
 import { Background, type BackgroundTurn } from '../../base/background.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, pause } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import { Rounds } from '../../base/rounds.ts';
 import { Turns } from '../../base/turns.ts';
 import type { Recall } from '../cluster/ownership.ts';
-import type { Actor } from './actor.ts';
+import type { Actor, Loss } from './actor.ts';
 import { HeldSlots } from './held-slots.ts';
+import { Relapses } from './relapses.ts';
 import { type Line, Slot } from './slot.ts';
 
 export interface ActorHostDeps<Command> {
   readonly clock: Clock;
   /**
    * Brings an actor to life. `onLost` is how it says, later, that it lost its ownership or its journal: it is dropped unread,
-   * and the next command loads it anew.
+   * and the next command loads it anew, after a rest where it failed again and again (`relapses.ts`).
    */
-  readonly load: (key: string, onLost: () => void) => Promise<Actor<Command>>;
+  readonly load: (key: string, onLost: (loss: Loss) => void) => Promise<Actor<Command>>;
   /** Whether a sleeping actor may be woken now; yes when absent. */
   readonly mayWake?: () => boolean;
   /** Most commands that wait for one load. */
@@ -71,6 +72,7 @@ export class ActorHost<Command> {
   readonly #turns = new Turns(LOADS_MAX);
   readonly #idleStops: Background;
   readonly #held: HeldSlots;
+  readonly #relapses: Relapses;
   /** Given to other workers just now. */
   readonly #moved = new Set<string>();
   #isResuming = false;
@@ -79,6 +81,7 @@ export class ActorHost<Command> {
     this.#deps = deps;
     this.#idleStops = new Background(deps.clock, fewAtATime);
     this.#held = new HeldSlots({ clock: deps.clock, onError: deps.onError, onHeld: (key) => deps.onHeld?.(key, 'held') });
+    this.#relapses = new Relapses(deps.clock);
     this.#ticks = new Rounds({
       clock: deps.clock,
       entries: this.#slots,
@@ -287,12 +290,14 @@ export class ActorHost<Command> {
 
   async #load(key: string, slot: Slot<Command>): Promise<void> {
     try {
+      const restMs = this.#relapses.restMs(key);
+      if (restMs > 0) await pause(this.#deps.clock, restMs); // no turn of those who may load
       const actor = await this.#turns.take(() => {
         if (this.#slots.get(key) !== slot) throw new AppError('ROOM_MOVED'); // dropped before its turn came
         queueMicrotask(() => {
           slot.early = slot.waiting.length; // with those who ask in this turn: nothing has been read yet
         });
-        return this.#deps.load(key, () => this.#drop(key, slot));
+        return this.#deps.load(key, (loss) => this.#lost(key, slot, loss));
       });
       if (this.#slots.get(key) !== slot) {
         actor.drop(); // lost while it loaded
@@ -354,6 +359,11 @@ export class ActorHost<Command> {
     if (rest.length === 0) return;
     if (this.#isClosed || isMoving) for (const { fail } of rest) fail(new AppError(isMoving ? 'ROOM_MOVED' : 'SERVER_STOPPING'));
     else this.#slotFor(key).waiting.push(...rest);
+  }
+
+  #lost(key: string, slot: Slot<Command>, loss: Loss): void {
+    if (loss === 'failed') this.#relapses.failed(key);
+    this.#drop(key, slot);
   }
 
   #drop(key: string, slot: Slot<Command>): void {

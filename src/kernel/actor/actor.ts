@@ -1,6 +1,9 @@
 import type { AppError } from '../../base/errors.ts';
 import type { Recall } from '../cluster/ownership.ts';
 
+/** Why an actor is gone that nobody stopped: it is not this worker's any more, or it failed, and may again of the same when it is loaded anew. */
+export type Loss = 'taken' | 'failed';
+
 /** What the kernel knows of an actor: it acts on commands one at a time, can be idle, and can be stopped in order. */
 export interface Actor<Command> {
   /**

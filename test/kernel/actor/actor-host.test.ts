@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
-import type { Actor } from '../../../src/kernel/actor/actor.ts';
+import type { Actor, Loss } from '../../../src/kernel/actor/actor.ts';
 import { ActorHost, LOADS_MAX } from '../../../src/kernel/actor/actor-host.ts';
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
 
@@ -68,7 +68,7 @@ interface Load {
   readonly actor: Recorder;
   ready(): void;
   fail(error: Error): void;
-  lose(): void;
+  lose(loss: Loss): void;
 }
 
 function aHost(waitingMax = 10): {
@@ -239,11 +239,69 @@ test('[AH6] an actor that lost its ownership is dropped unread; the next command
   const first = host.ask('a', '1');
   loads[0]!.ready();
   await first;
-  loads[0]!.lose();
+  loads[0]!.lose('taken');
   expect(host.size).toBe(0);
   const second = host.ask('a', '2');
   loads[1]!.ready();
   expect(await second).toBe('did 2');
+});
+
+test('[AH25] an actor that fails is loaded at once; one that fails again and again rests before it is, up to two seconds, and who asks meanwhile waits', async () => {
+  const { host, loads, clock } = aHost();
+  const loadedAfterMs: number[] = [];
+  for (let round = 0; round < 7; round += 1) {
+    const sinceMs = clock.monotonicMs();
+    const asked = host.ask('a', 'wakes');
+    while (loads.length === round) {
+      await settled();
+      if (loads.length === round) clock.advance(50);
+    }
+    loadedAfterMs.push(clock.monotonicMs() - sinceMs);
+    loads[round]!.ready();
+    expect(await asked).toBe('did wakes');
+    loads[round]!.lose('failed');
+  }
+  expect(loadedAfterMs).toEqual([0, 0, 250, 500, 1_000, 2_000, 2_000]);
+});
+
+test('[AH25] others are loaded meanwhile, and so is who has not failed for ten seconds, or was only taken', async () => {
+  const { host, loads, clock } = aHost();
+  const wake = async (key: string): Promise<Load> => {
+    const asked = host.ask(key, 'wakes');
+    await settled();
+    const load = loads.at(-1)!;
+    expect(load.key).toBe(key);
+    load.ready();
+    await asked;
+    return load;
+  };
+  for (let times = 0; times < 5; times += 1) (await wake('taken')).lose('taken');
+  for (let times = 0; times < 2; times += 1) (await wake('a')).lose('failed');
+  const waits = host.ask('a', 'waits');
+  await wake('b');
+  clock.advance(250);
+  await settled();
+  loads.at(-1)!.ready();
+  expect(await waits).toBe('did waits');
+  loads.at(-1)!.lose('failed');
+  clock.advance(10_000);
+  (await wake('a')).lose('failed');
+  await wake('a');
+});
+
+test('[AH25] who waits for one that rests is told when the worker loses its lease', async () => {
+  const { host, loads } = aHost();
+  for (let times = 0; times < 2; times += 1) {
+    const asked = host.ask('a', 'wakes');
+    await settled();
+    loads[times]!.ready();
+    await asked;
+    loads[times]!.lose('failed');
+  }
+  const waits = host.ask('a', 'waits');
+  host.suspendAll();
+  await expect(waits).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+  expect(loads).toHaveLength(2);
 });
 
 test('[AH20] a line leads to an actor that is awake; once that stops or is lost it leads nowhere, whoever comes after it', async () => {
@@ -259,7 +317,7 @@ test('[AH20] a line leads to an actor that is awake; once that stops or is lost 
   const first = await wake();
   const line = host.lineTo('a')!;
   expect([line.tell('1'), first.heard]).toEqual([true, ['wake up', '1']]);
-  loads[0]!.lose();
+  loads[0]!.lose('taken');
   await wake();
   expect([line.tell('2'), first.heard]).toEqual([false, ['wake up', '1']]);
 
@@ -459,7 +517,7 @@ test('[AH16] a recall reaches all actors, those that load as soon as they have, 
   await ready;
   host.recall([{ stream: 7, epoch: 3 }]);
   host.recall([{ stream: 8, epoch: 3 }]);
-  loads[2]!.actor.onRecall = () => loads[2]!.lose();
+  loads[2]!.actor.onRecall = () => loads[2]!.lose('taken');
   for (const { ready: become } of loads.slice(1)) become();
   expect(await loading).toBe('did 1');
   await expect(gone).rejects.toMatchObject({ code: 'ROOM_MOVED' });
@@ -475,7 +533,7 @@ test('[AH16] an actor that goes with a recall leaves the others to theirs', asyn
   const answers = ['a', 'b', 'c'].map((key) => host.ask(key, '1'));
   for (const load of loads) load.ready();
   await Promise.all(answers);
-  for (const load of loads) load.actor.onRecall = () => load.lose();
+  for (const load of loads) load.actor.onRecall = () => load.lose('taken');
   host.recall([
     { stream: 7, epoch: 3 },
     { stream: 8, epoch: 3 },

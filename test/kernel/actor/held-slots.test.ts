@@ -1,7 +1,7 @@
 /** Actors whose commands take long. The clock stands still but for what a command is said to take; a turn of the event loop ends when the test says so. */
 import { expect, test } from 'vitest';
 import type { AppError } from '../../../src/base/errors.ts';
-import type { Actor } from '../../../src/kernel/actor/actor.ts';
+import type { Actor, Loss } from '../../../src/kernel/actor/actor.ts';
 import { ActorHost } from '../../../src/kernel/actor/actor-host.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 
@@ -87,7 +87,7 @@ async function aHost(keys: readonly string[], waitingMax = 10) {
   const untold: string[] = [];
   const errors: unknown[] = [];
   const weighed: string[] = [];
-  const lost = new Map<string, () => void>();
+  const lost = new Map<string, (loss: Loss) => void>();
   let [spentMs, turns] = [0, 0];
   let soon: (() => void)[] = [];
   const clock = {
@@ -137,7 +137,7 @@ async function aHost(keys: readonly string[], waitingMax = 10) {
     advance: (ms: number) => manual.advance(ms),
     heardBy: (key: string) => actors.get(key)!.heard,
     actor: (key: string) => actors.get(key)!,
-    lose: (key: string) => lost.get(key)!(),
+    lose: (key: string) => lost.get(key)!('taken'),
     tell: (key: string, ...works: readonly Work[]) => works.map((work) => host.tell(key, work)),
     turn,
     /** Ends turns until nothing is put off any more; returns how many. */
