@@ -20,6 +20,9 @@ const REQUEST_MS_MAX = 300_000;
 /** How often Node looks for connections that broke a time limit. */
 const CHECK_EVERY_MS = 1_000;
 
+/** From 24.9 on Node asks for which offers of a client it is to leave the connection to us; before, it does so for all. */
+const OFFERS = { shouldUpgradeCallback: isForWebSocket };
+
 const CANNOT_SHARE =
   'Several workers can share a port only with uWebSockets.js, which does not load on this machine (it is for Node 20 to 22 on glibc); set WORKERS to 1.';
 
@@ -33,6 +36,7 @@ class NodeServer implements Server {
     requestTimeout: REQUEST_MS_MAX,
     keepAliveTimeout: WIRE.keepAliveMs,
     connectionsCheckingInterval: CHECK_EVERY_MS,
+    ...OFFERS,
   });
   readonly #sockets: WebSocketServer;
   #stopped: Promise<void> | null = null;
@@ -164,8 +168,8 @@ class NodeWire implements Wire {
   }
 }
 
-function isForWebSocket(request: UpgradeRequest): boolean {
-  return request.headers.upgrade?.toLowerCase() === 'websocket';
+function isForWebSocket({ headers }: Pick<UpgradeRequest, 'headers'> | IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
 /** The head of a request as it came, but for what offers an upgrade. */
