@@ -204,6 +204,7 @@ export class ActorHost<Command> {
     this.#isClosed = true;
     this.#ticks.stop();
     this.#idleStops.stop();
+    for (const [key, slot] of this.#slots) if (slot.actor === null && this.#relapses.restMs(key) > 0) this.#drop(key, slot);
     const rest = this.#leastFollowedFirst().values(); // hot ones last (reliability 2.d)
     const stopNext = async (): Promise<void> => {
       for (const [key, slot] of rest) {

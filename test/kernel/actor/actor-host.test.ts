@@ -289,20 +289,24 @@ test('[AH25] others are loaded meanwhile, and so is who has not failed for ten s
   await wake('a');
 });
 
-test('[AH25] who waits for one that rests is told when the worker loses its lease', async () => {
-  const { host, loads } = aHost();
-  for (let times = 0; times < 2; times += 1) {
-    const asked = host.ask('a', 'wakes');
-    await settled();
-    loads[times]!.ready();
-    await asked;
-    loads[times]!.lose('failed');
-  }
-  const waits = host.ask('a', 'waits');
-  host.suspendAll();
-  await expect(waits).rejects.toMatchObject({ code: 'ROOM_MOVED' });
-  expect(loads).toHaveLength(2);
-});
+test.each(['suspendAll', 'close'] as const)(
+  '[AH25] who waits for one that rests is told at once when the worker has to end it: %s',
+  async (how) => {
+    const { host, loads } = aHost();
+    for (let times = 0; times < 2; times += 1) {
+      const asked = host.ask('a', 'wakes');
+      await settled();
+      loads[times]!.ready();
+      await asked;
+      loads[times]!.lose('failed');
+    }
+    const waits = host.ask('a', 'waits');
+    const ended = host[how]();
+    await expect(waits).rejects.toMatchObject({ code: 'ROOM_MOVED' });
+    await ended;
+    expect(loads).toHaveLength(2);
+  },
+);
 
 test('[AH20] a line leads to an actor that is awake; once that stops or is lost it leads nowhere, whoever comes after it', async () => {
   const { host, loads, clock } = aHost();
