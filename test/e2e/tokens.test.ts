@@ -50,7 +50,7 @@ describe('access tokens', () => {
     expect(visitor.errors.map(({ code }) => code)).toEqual([4001]);
   });
 
-  test.skipIf(isExternal)('[RT36] a token of the former secret key enters until it expires; that key opens nothing', async () => {
+  test.skipIf(isExternal)('[TK46] a token of the former secret key enters until it expires; that key opens nothing', async () => {
     const token = () => forgedToken(server, { expiresInSeconds: 10, signedWith: FORMER_SECRET_KEY });
     await enter(server, { roomId: freshRoomId('former'), token });
     expect((await ask(server, '/v2/rooms', { bearer: FORMER_SECRET_KEY })).status).toBe(403);

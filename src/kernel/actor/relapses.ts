@@ -12,35 +12,42 @@ const REST_MS_MAX = 2_000;
 
 interface Failing {
   readonly times: number;
-  /** On the monotonic clock: not to be loaded before. */
-  readonly untilMs: number;
+  /** The last of them, on the monotonic clock. */
+  readonly failedAtMs: number;
 }
 
 export class Relapses {
-  readonly #clock: Clock;
-  /** As many as failed within the last ten seconds, each of which had to be loaded for that. */
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  /** Who failed last is last. Forgotten with the next failure of any: no more than failed within ten seconds, each of which had to be loaded for that. */
   readonly #failing = new PassingMap<string, Failing>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock;
   }
 
   failed(key: string): void {
+    const failedAtMs = this.#clock.monotonicMs();
+    this.#forget(failedAtMs - FORGOTTEN_AFTER_MS);
     const times = (this.#failing.get(key)?.times ?? 0) + 1;
-    const failing = { times, untilMs: this.#clock.monotonicMs() + restMs(times) };
-    this.#failing.set(key, failing);
-    this.#clock.after(FORGOTTEN_AFTER_MS, () => {
-      if (this.#failing.get(key) === failing) this.#failing.delete(key);
-    });
+    this.#failing.delete(key);
+    this.#failing.set(key, { times, failedAtMs });
   }
 
   /** For how long it rests from now on, in ms. */
   restMs(key: string): number {
     const failing = this.#failing.get(key);
-    return failing === undefined ? 0 : Math.max(0, failing.untilMs - this.#clock.monotonicMs());
+    return failing === undefined ? 0 : Math.max(0, failing.failedAtMs + restMs(failing) - this.#clock.monotonicMs());
+  }
+
+  #forget(untilMs: number): void {
+    for (let first = this.#failing.first(); first !== undefined; first = this.#failing.first()) {
+      const [key, { failedAtMs }] = first;
+      if (failedAtMs > untilMs) return;
+      this.#failing.delete(key);
+    }
   }
 }
 
-function restMs(times: number): number {
+function restMs({ times }: Failing): number {
   return times === 1 ? 0 : Math.min(REST_MS_MAX, REST_FIRST_MS * 2 ** Math.min(times - 2, 10));
 }

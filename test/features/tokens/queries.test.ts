@@ -109,7 +109,7 @@ describe('verification', () => {
     expect(await refusal(verify(`${head}.${forged}.${signature}`))).toContain('its signature does not match');
   });
 
-  test('[RT36] a token that was signed under the former secret key is good until it expires, and then expired; one of any other key is none', async () => {
+  test('[TK46] a token that was signed under the former secret key is good until it expires, and then expired; one of any other key is none', async () => {
     const former = tokenKeyFrom('sk_test_0');
     const clock = { nowMs: T0 };
     const verify = makeTokenVerifier({ tokenKeys: [tokenKey, former], nowMs: () => clock.nowMs, rememberedMax: 10 });

@@ -396,7 +396,7 @@ test('[OW13] with each renewal a worker hears which of its actors were taken fro
   await expect.poll(gone).toBe(true);
 });
 
-test('[RT35] with each renewal a worker compares its wall clock with that of the database', async () => {
+test('[WK7] with each renewal a worker compares its wall clock with that of the database', async () => {
   const watched = renewals();
   const said: unknown[] = [];
   const { clock } = await aWorker(watched.db, watched.db, {

@@ -14,7 +14,7 @@ function aWallClock() {
 
 const at = (databaseMs: number, [askedMs, heardMs]: readonly [number, number]) => ({ databaseMs, askedMs, heardMs });
 
-test('[RT35] a clock that is more than 10 s ahead of the database, or behind it, is told of once, and once when it is right again', () => {
+test('[WK7] a clock that is more than 10 s ahead of the database, or behind it, is told of once, and once when it is right again', () => {
   const { wallClock, said } = aWallClock();
   wallClock.compare(at(100_000, [110_000, 110_001]));
   wallClock.compare(at(100_000, [89_999, 90_000]));
@@ -30,7 +30,7 @@ test('[RT35] a clock that is more than 10 s ahead of the database, or behind it,
   expect(said.at(-1)).toBe('off -119999');
 });
 
-test('[RT35] an answer that took long makes no clock wrong', () => {
+test('[WK7] an answer that took long makes no clock wrong', () => {
   const { wallClock, said } = aWallClock();
   wallClock.compare(at(100_000, [99_000, 160_000]));
   wallClock.compare(at(100_000, [40_000, 100_500]));

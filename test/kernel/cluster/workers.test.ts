@@ -65,7 +65,7 @@ test('[WK3] a worker without a lease announces nothing and is no candidate', asy
   expect(workers.candidates).toEqual([]);
 });
 
-test('[RT34] that another worker lives under the same address is an error in the log, said once of each; one that has ended is none', async () => {
+test('[WK6] that another worker lives under the same address is an error in the log, said once of each; one that has ended is none', async () => {
   const said: unknown[] = [];
   const { clock, seen, workers } = someWorkers(entry('me'), {
     ...silentLog,
@@ -90,7 +90,7 @@ test('[RT34] that another worker lives under the same address is an error in the
   expect(said).toHaveLength(2);
 });
 
-test('[RT37] a directory that fails now and then is told of once, and as back when it has failed no more for two seconds', async () => {
+test('[WK8] a directory that fails now and then is told of once, and as back when it has failed no more for two seconds', async () => {
   const said: string[] = [];
   const say = (_fields: unknown, phrase: string): void => void said.push(phrase.split(';')[0]!);
   const { clock, seen, workers } = someWorkers(entry('me'), { ...silentLog, warn: say, info: say } as never);
