@@ -9,7 +9,7 @@ const TOOLS = ['test/e2e/import.test.ts', 'test/e2e/load.test.ts', 'test/e2e/doc
 
 export default defineConfig({
   test: {
-    globalSetup: 'test/support/install-services.ts',
+    globalSetup: ['test/support/run-folder.ts', 'test/support/install-services.ts'],
     testTimeout: 60_000, // of work that takes seconds where nothing runs beside it
     hookTimeout: 60_000,
     pool: 'forks',

@@ -1,4 +1,5 @@
 /** Blobs on a disk that fails: what callers hear, and what the log. The faults are such as root meets, too. */
+
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,6 +13,7 @@ import { AppError } from '../../src/base/errors.ts';
 import { type Log, silentLog } from '../../src/base/observe.ts';
 import type { BlobBody } from '../../src/kernel/persistence/blobs.ts';
 import { aKey, bytesOf, textOf } from '../support/blob-bodies.ts';
+import { aFolderElsewhere } from '../support/elsewhere.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 let directory: string;
@@ -117,8 +119,7 @@ test('[BL17] so is a part that somebody else takes away while the parts become a
 });
 
 test('[BL17] a file system without hard links is, too', async ({ skip }) => {
-  const elsewhere = await mkdtemp('/dev/shm/atrium-blobs-').catch(() => skip('no second file system'));
-  onTestFinished(() => rm(elsewhere, { recursive: true }));
+  const elsewhere = (await aFolderElsewhere()) ?? skip('no second file system');
   await mkdir(directory);
   await symlink(elsewhere, join(directory, '.unfinished'));
   await expect(blobs.put(aKey(), bytesOf(10))).rejects.toMatchObject(unavailable('EXDEV'));

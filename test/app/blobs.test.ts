@@ -1,4 +1,5 @@
 /** Whether a server starts with the bucket, or the folder, that its settings name. */
+
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,6 +14,7 @@ import { type Log, silentLog } from '../../src/base/observe.ts';
 import { readSettings } from '../../src/config.ts';
 import type { Sql } from '../../src/kernel/persistence/sql.ts';
 import { bytesOf } from '../support/blob-bodies.ts';
+import { aFolderElsewhere } from '../support/elsewhere.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { useS3 } from '../support/s3.ts';
 
@@ -71,8 +73,7 @@ test('[BL13] a DATA_DIR in which nothing can be made refuses to start', async ()
 });
 
 test('[BL13] so does one that has no hard links', async ({ skip }) => {
-  const elsewhere = await mkdtemp('/dev/shm/atrium-blobs-').catch(() => skip('no second file system'));
-  onTestFinished(() => rm(elsewhere, { recursive: true }));
+  const elsewhere = (await aFolderElsewhere()) ?? skip('no second file system');
   const DATA_DIR = await mkdtemp(join(dataDir, 'links-'));
   await mkdir(join(DATA_DIR, 'blobs'));
   await symlink(elsewhere, join(DATA_DIR, 'blobs', '.unfinished'));

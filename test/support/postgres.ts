@@ -1,8 +1,9 @@
 /**
- * A real Postgres for a test file, and databases of its own in it.
+ * A real Postgres for test files, and databases of its own for each of them.
  *
- * Every file runs its own server, the embedded one: it ends with the test process, however that ends (see its keeper), so no run can leave
- * one behind or meet another's. It starts in a tenth of a second, because initdb runs once per machine and version and is copied.
+ * The files that a process runs one after another share a server, the embedded one: it ends with the process, however that ends (see its keeper), so no
+ * run can leave one behind or meet another's. It starts in a tenth of a second, because initdb runs once per machine and version and is copied,
+ * and a database is a copy of one that is migrated.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -20,7 +21,7 @@ import { silentLog } from '../../src/base/observe.ts';
 import { migrate } from '../../src/kernel/persistence/migrate.ts';
 
 export interface TestPostgres {
-  /** The URL of a new database, migrated. Takes 0.2 s: let the tests of a file share one where they can. */
+  /** The URL of a new database, migrated; it is gone when the file ends. */
   database(): Promise<string>;
   /** A pool on it, or on a database that is there already; closed when the file ends. */
   open(options?: Partial<PostgresOptions>): Promise<PostgresSql>;
@@ -28,11 +29,14 @@ export interface TestPostgres {
 
 /** No test file takes this long. */
 const LEFT_OVER_AFTER_MS = 3_600_000;
+const TEMPLATE = 'migrated';
+
+let server: Promise<EmbeddedPostgres> | null = null;
+let databases = 0;
 
 /** Call at the top of a test file. The server starts when it is first asked for. */
 export function usePostgres(): TestPostgres {
-  let server: Promise<Server> | null = null;
-  let databases = 0;
+  const made: string[] = [];
   const pools: PostgresSql[] = [];
 
   const connect = (options: Partial<PostgresOptions> & { url: string }): PostgresSql => {
@@ -42,18 +46,27 @@ export function usePostgres(): TestPostgres {
   };
   const database = async (): Promise<string> => {
     server ??= startServer();
-    const { postgres } = await server;
+    const { url } = await server;
     const name = `test_${++databases}`;
-    await withAlone(postgres.url, (db) => db.query({ text: `create database ${name}`, values: [] }));
-    const url = postgres.url.replace('/postgres?', `/${name}?`);
-    await withAlone(url, async (db) => migrate(db, await readMigrations()));
-    return url;
+    await askAlone(url, `create database ${name} template ${TEMPLATE} strategy file_copy`);
+    made.push(name);
+    return urlOf(url, name);
   };
   afterAll(async () => {
     await Promise.all(pools.map((pool) => pool.close()));
-    await (await server)?.stop();
+    if (server === null) return;
+    const { url } = await server;
+    for (const name of made) await askAlone(url, `drop database ${name} with (force)`);
   });
   return { database, open: async (options = {}) => connect({ ...options, url: options.url ?? (await database()) }) };
+}
+
+function urlOf(url: string, database: string): string {
+  return url.replace('/postgres?', `/${database}?`);
+}
+
+function askAlone(url: string, text: string): Promise<unknown> {
+  return withAlone(url, (db) => db.query({ text, values: [] }));
 }
 
 async function withAlone(url: string, work: (db: PostgresSql) => Promise<unknown>): Promise<void> {
@@ -65,21 +78,14 @@ async function withAlone(url: string, work: (db: PostgresSql) => Promise<unknown
   }
 }
 
-interface Server {
-  readonly postgres: EmbeddedPostgres;
-  stop(): Promise<void>;
-}
-
-async function startServer(): Promise<Server> {
+async function startServer(): Promise<EmbeddedPostgres> {
   await removeLeftovers();
   const dataDir = await aDataDir('atrium-test-');
   await fillDataDir(dataDir);
   const postgres = await start(dataDir);
-  const stop = async (): Promise<void> => {
-    await postgres.stop();
-    await rm(dataDir, { recursive: true });
-  };
-  return { postgres, stop };
+  await askAlone(postgres.url, `create database ${TEMPLATE}`);
+  await withAlone(urlOf(postgres.url, TEMPLATE), async (db) => migrate(db, await readMigrations()));
+  return postgres;
 }
 
 /** Test processes that were killed leave their directory, though no process. */
@@ -98,24 +104,25 @@ export async function fillDataDir(dataDir: string): Promise<void> {
   await promisify(execFile)('cp', ['-a', join(template, 'postgres'), dataDir]); // keeps the owner, which fs.cp does not
 }
 
-/** The result of initdb, kept in the temporary directory under a name that changes with how it is made. */
+/** The result of initdb, kept for other runs under a name that changes with how it is made. */
 async function findTemplate(): Promise<string> {
   const made = createHash('sha256')
     .update(KEEPER)
     .update(import.meta.url)
     .digest('hex')
     .slice(0, 12);
-  const template = join(tmpdir(), `atrium-test-template-${made}-${process.getuid?.() ?? 0}`);
+  const kept = process.env.TEST_TEMPLATES ?? tmpdir();
+  const template = join(kept, `atrium-test-template-${made}-${process.getuid?.() ?? 0}`);
   if (await stat(template).catch(() => null)) return template;
-  const unfinished = await aDataDir('atrium-test-template-');
+  const unfinished = await aDataDir('atrium-test-template-', kept);
   await (await start(unfinished)).stop();
   await rename(unfinished, template).catch(() => rm(unfinished, { recursive: true })); // another file was faster
   return template;
 }
 
 /** Open to the user that Postgres runs as when the tests run as root. */
-export async function aDataDir(prefix: string): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), prefix));
+export async function aDataDir(prefix: string, parent = tmpdir()): Promise<string> {
+  const directory = await mkdtemp(join(parent, prefix));
   await chmod(directory, 0o711);
   return directory;
 }
