@@ -1,35 +1,32 @@
 /**
- * Requests to addresses that others have named, over node:http. A name is looked up here, once; what it leads to is judged, and the connection
+ * Requests to addresses that others have named, over node:http. A name is looked up once; what it leads to is judged, and the connection
  * goes to the very address that was judged. Each request has a connection of its own.
  */
-import { lookup, Resolver } from 'node:dns/promises';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Outgoing, OutgoingOutcome, OutgoingPost } from '../kernel/transport/outgoing.ts';
 import { Deadline } from './deadline.ts';
+import { HostNames } from './host-names.ts';
 import { isPublicAddress } from './special-addresses.ts';
 
 export interface HttpOutgoingOptions {
   /** all: private addresses too, and http. */
   readonly targets: 'public' | 'all';
-  /** The addresses of a name. Default: DNS, then what the machine knows. */
-  readonly resolve?: (name: string, signal: AbortSignal) => Promise<readonly string[]>;
+  readonly names?: Pick<HostNames, 'addressesOf'>;
 }
 
 /** Of an answer's body so much is taken in, and thrown away. */
 const ANSWER_BYTES_MAX = 65_536;
-const DNS_TRY_MS = 3_000;
-const DNS_TRIES = 2;
 const PROBLEM_LENGTH_MAX = 200;
 
 export class HttpOutgoing implements Outgoing {
   readonly #isAnyAllowed: boolean;
-  readonly #resolve: NonNullable<HttpOutgoingOptions['resolve']>;
+  readonly #names: Pick<HostNames, 'addressesOf'>;
 
-  constructor({ targets, resolve = addressesOf }: HttpOutgoingOptions) {
+  constructor({ targets, names = new HostNames() }: HttpOutgoingOptions) {
     this.#isAnyAllowed = targets === 'all';
-    this.#resolve = resolve;
+    this.#names = names;
   }
 
   objectionTo({ protocol, hostname, username, password }: URL): string | null {
@@ -48,7 +45,7 @@ export class HttpOutgoing implements Outgoing {
       const objection = this.objectionTo(target);
       if (objection !== null) return failed(`the address ${objection}`);
       const host = plainHost(target.hostname);
-      const addresses = isIP(host) === 0 ? await unlessAborted(this.#resolve(host, signal), signal) : [host];
+      const addresses = isIP(host) === 0 ? await unlessAborted(this.#names.addressesOf(host), signal) : [host];
       const allowed = addresses.filter((address) => this.#mayReach(address));
       if (allowed.length === 0) return failed('its name leads to a private or special address');
       return await send(target, { headers, body, signal, lookup: pinnedTo(allowed) });
@@ -108,26 +105,6 @@ function pinnedTo(addresses: readonly string[]): LookupFunction {
     else callback(null, entries[0]!.address, entries[0]!.family);
   };
 }
-
-/** DNS is asked without the few threads that files need, too; a name that it does not know may be one of this machine. */
-async function addressesOf(name: string, signal: AbortSignal): Promise<readonly string[]> {
-  if (/(^|\.)localhost$/.test(name)) return ['127.0.0.1', '::1']; // as every machine has it, with DNS or without
-  const resolver = new Resolver({ timeout: DNS_TRY_MS, tries: DNS_TRIES });
-  const giveUp = (): void => resolver.cancel();
-  signal.addEventListener('abort', giveUp, { once: true });
-  try {
-    const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    const addresses = found.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-    if (addresses.length > 0) return addresses;
-    const unknown = found.every((answer) => answer.status === 'rejected' && UNKNOWN.has(codeOf(answer.reason) ?? ''));
-    if (!unknown) throw (found[0] as PromiseRejectedResult).reason;
-  } finally {
-    signal.removeEventListener('abort', giveUp);
-  }
-  return (await lookup(name, { all: true })).map(({ address }) => address);
-}
-
-const UNKNOWN: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;

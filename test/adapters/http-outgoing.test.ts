@@ -22,11 +22,11 @@ const post = (url: string, options: HttpOutgoingOptions, { timeoutMs = 5_000, si
 /** A name that leads there, and how often that was asked. */
 const leadingTo = (...addresses: string[]) => {
   const asked: string[] = [];
-  const resolve = async (name: string): Promise<string[]> => {
+  const addressesOf = async (name: string): Promise<string[]> => {
     asked.push(name);
     return addresses;
   };
-  return { asked, resolve };
+  return { asked, names: { addressesOf } };
 };
 
 describe('addresses', () => {
@@ -196,10 +196,10 @@ describe('sending', () => {
     expect(await problem(`https://127.0.0.1:${gone}/`)).toMatch(/SSL|EPROTO/);
     expect(
       await problem('http://hooks.test/', {
-        resolve: () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' })),
+        names: { addressesOf: () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' })) },
       }),
     ).toBe('ENOTFOUND');
-    expect(await problem('http://hooks.test/', { resolve: () => new Promise(() => undefined) }, 100)).toBe(
+    expect(await problem('http://hooks.test/', { names: { addressesOf: () => new Promise(() => undefined) } }, 100)).toBe(
       'no answer within 0.1 s',
     );
     expect(await problem('not a URL')).toBe('ERR_INVALID_URL');
@@ -216,7 +216,7 @@ describe('sending', () => {
   test('[OUT9] it leaves nothing in the signal that it may be given up by, which outlives it', async () => {
     const port = await listening((_, answer) => answer.end());
     const { signal } = new AbortController();
-    const leadsNowhere = { targets: 'all', resolve: async () => ['127.0.0.1'] } as const;
+    const leadsNowhere = { targets: 'all', names: { addressesOf: async () => ['127.0.0.1'] } } as const;
     expect((await post(`http://127.0.0.1:${port}/`, { targets: 'all' }, { signal })).kind).toBe('answered');
     expect((await post('http://nowhere.test:1/', leadsNowhere, { signal })).kind).toBe('failed');
     const held = Object.getOwnPropertySymbols(signal).map((symbol) => (signal as unknown as Record<symbol, unknown>)[symbol]);

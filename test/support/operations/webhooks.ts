@@ -1,9 +1,9 @@
-/** Examples of webhooks. Their address is nobody's: no message of theirs arrives. */
+/** Examples of webhooks. Their address is nobody's, without DNS: no message of theirs arrives. */
 import type { Example, Examples, OperationExample } from './example.ts';
 
 const WEBHOOKS = '/v2/management/projects/{projectId}/webhooks';
 const ONE = `${WEBHOOKS}/{webhookId}`;
-const NOBODY = 'https://webhooks.invalid/take';
+const NOBODY = 'https://webhooks.localhost/take';
 const projectId = 'any';
 
 const new1 = {
