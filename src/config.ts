@@ -87,7 +87,7 @@ export const SETTINGS = {
     }),
   ),
   SECRET_KEY: secretKey('Key of your back end, sk_…; whoever has it may do everything.'),
-  FORMER_SECRET_KEY: secretKey('The one before: tokens signed under it stay good until they expire; it opens nothing.'),
+  OTHER_SECRET_KEY: secretKey('Taken as SECRET_KEY is, while keys are changed: of back ends, of tokens, of other workers.'),
   PUBLIC_KEY: Type.Optional(
     text('Key for browsers, pk_…; it opens rooms whose default access is open.', { pattern: '^pk_[\\w-]{8,128}$' }),
   ),
@@ -286,7 +286,7 @@ export type Settings = Static<typeof Settings>;
 const check = Compile(Settings);
 
 /** Not even one that is refused is shown: it may be a good one with a slip. Addresses may have a password in them. */
-const SECRET: ReadonlySet<string> = new Set<keyof Settings>(['SECRET_KEY', 'FORMER_SECRET_KEY', 'DATABASE_URL', 'REDIS_URL']);
+const SECRET: ReadonlySet<string> = new Set<keyof Settings>(['SECRET_KEY', 'OTHER_SECRET_KEY', 'DATABASE_URL', 'REDIS_URL']);
 
 const NAME = 'be 1 to 64 letters, digits, - or _';
 const SECRET_KEY_WORDS = 'be sk_ and after it 16 to 128 letters, digits, - or _';
@@ -299,7 +299,7 @@ const WORDS: { readonly [Name in keyof Settings]?: string } = {
   REDIS_URL: 'begin with redis://, rediss://, redis+sentinel:// or redis+cluster://',
   REDIS_PREFIX: NAME,
   SECRET_KEY: SECRET_KEY_WORDS,
-  FORMER_SECRET_KEY: SECRET_KEY_WORDS,
+  OTHER_SECRET_KEY: SECRET_KEY_WORDS,
   PUBLIC_KEY: 'be pk_ and after it 8 to 128 letters, digits, - or _',
   PROJECT_ID: NAME,
   NOTIFICATION_CHANNELS: 'be none, or some of email, slack, teams and webPush with commas and no spaces between',

@@ -61,7 +61,7 @@ const api = makeApi({
     ...others,
   ],
   info: { title: 'Bench', version: '1', description: '' },
-  authenticate: makeAuthenticate({ secretKey: 'sk_bench', publicKey: 'pk_bench', verifyToken: async () => ({}) }),
+  authenticate: makeAuthenticate({ secretKeys: ['sk_bench'], publicKey: 'pk_bench', verifyToken: async () => ({}) }),
   jsonLimits: { bytesMax: 10_000_000, depthMax: 32, keysMax: 10_000 },
   origins: '*',
   log: silentLog,

@@ -13,7 +13,7 @@ const worker = (): Promise<Bus> =>
   listenTcpBus({
     host: '127.0.0.1',
     port: 0,
-    secret: new Uint8Array(32),
+    secrets: [new Uint8Array(32)],
     name: systemRandom.uuid(),
     clock: systemClock,
     random: systemRandom,

@@ -1,5 +1,6 @@
 /** Signed URLs of blobs that we serve ourselves: what they permit is in them, and nobody without the secret can change it. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Keyring } from '../base/keyring.ts';
 import { isBlobKey } from '../kernel/persistence/blobs.ts';
 
 /** What a signed URL permits. */
@@ -27,17 +28,20 @@ export const BLOB_PATH = '/blobs/';
 /** The grant of a URL made by `signedPath`; null when it was changed or has expired. */
 export function grantOf(
   { path, query }: { path: string; query: string },
-  { nowMs, secret }: { nowMs: number; secret: Uint8Array },
+  { nowMs, secrets }: { nowMs: number; secrets: Keyring },
 ): BlobGrant | null {
   const key = path.slice(BLOB_PATH.length);
   const values = new URLSearchParams(query);
   const [expires, fileName, mimeType, signature] = ['expires', 'name', 'type', 'signature'].map((name) => values.get(name));
   if (expires == null || fileName == null || mimeType == null || signature == null || !isBlobKey(key)) return null;
   const grant = { key, expiresAtMs: Number(expires), fileName, mimeType };
-  const expected = Buffer.from(sign(grant, secret));
-  const given = Buffer.from(signature);
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return null;
-  return nowMs < grant.expiresAtMs ? grant : null;
+  const isGood = secrets.some((secret) => isSame(signature, sign(grant, secret)));
+  return isGood && nowMs < grant.expiresAtMs ? grant : null;
+}
+
+function isSame(given: string, expected: string): boolean {
+  const [left, right] = [Buffer.from(given), Buffer.from(expected)];
+  return left.length === right.length && timingSafeEqual(left, right);
 }
 
 /** Over a list in JSON, so that no part can grow into its neighbour. */

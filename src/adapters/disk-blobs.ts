@@ -6,6 +6,7 @@ import { open, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock, Random } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
+import type { Keyring } from '../base/keyring.ts';
 import type { Log } from '../base/observe.ts';
 import {
   type BlobBody,
@@ -25,8 +26,8 @@ export interface DiskBlobsOptions {
   readonly directory: string;
   /** Where clients reach this server, without a slash at the end; asked at each signature, because a port may be known only after listening. */
   readonly publicUrl: () => string;
-  /** Signs URLs. Kept over restarts, or URLs end with the process. */
-  readonly secret: Uint8Array;
+  /** Sign URLs. Kept over restarts, or URLs end with the process. */
+  readonly secrets: Keyring;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -102,14 +103,14 @@ export class DiskBlobs implements Blobs {
   }
 
   async presign(key: string, { validMs, fileName, mimeType }: DownloadTerms): Promise<string> {
-    const { clock, secret, publicUrl } = this.#options;
+    const { clock, secrets, publicUrl } = this.#options;
     const grant = { key: mustBeBlobKey(key), expiresAtMs: clock.nowMs() + validMs, fileName, mimeType };
-    return `${publicUrl()}${signedPath(grant, secret)}`;
+    return `${publicUrl()}${signedPath(grant, secrets[0])}`;
   }
 
   /** What a URL of `presign` permits now; null when it was changed or has expired. */
   grantOf(request: { path: string; query: string }): BlobGrant | null {
-    return grantOf(request, { nowMs: this.#options.clock.nowMs(), secret: this.#options.secret });
+    return grantOf(request, { nowMs: this.#options.clock.nowMs(), secrets: this.#options.secrets });
   }
 
   async #store(path: string, body: BlobBody): Promise<{ stored: Written; isNew: boolean }> {

@@ -4,6 +4,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Clock, Random } from '../base/clock.ts';
 import type { WorkerAddress } from '../base/ids.ts';
+import type { Keyring } from '../base/keyring.ts';
 import { FirstBytes } from './tcp-bus-first-bytes.ts';
 import {
   HEAD_BYTES,
@@ -26,7 +27,8 @@ export interface Self {
   readonly address: WorkerAddress;
   /** This process's own random name: another life under the same address has another. */
   readonly life: string;
-  readonly secret: Uint8Array;
+  /** The first is what a dialer proves to have; a listener takes each. */
+  readonly secrets: Keyring;
   readonly clock: Clock;
   readonly random: Random;
   /** All that are open, whoever dialed. */
@@ -83,9 +85,18 @@ export async function greet(socket: Socket, self: Self): Promise<Meeting> {
     socket.write(welcome);
     const proof = await firstBytes.read(PROOF_BYTES);
     if (proof === null) return { refused: 'ended early' };
-    if (!isProof(proof, 'dialer', self.secret, transcript)) return { refused: 'wrong secret' };
-    socket.write(proofOf('listener', self.secret, transcript));
-    return met({ socket, firstBytes, self, transcript, peer: hello.from, peerLife: hello.life, endedLinkId: hello.endedLinkId });
+    const secret = self.secrets.find((one) => isProof(proof, 'dialer', one, transcript));
+    if (secret === undefined) return { refused: 'wrong secret' };
+    socket.write(proofOf('listener', secret, transcript));
+    return met({
+      socket,
+      firstBytes,
+      secret,
+      transcript,
+      peer: hello.from,
+      peerLife: hello.life,
+      endedLinkId: hello.endedLinkId,
+    });
   } finally {
     cancel();
   }
@@ -132,11 +143,12 @@ async function introduce(
   const welcome = unpackWelcome(word.subarray(HEAD_BYTES));
   if (welcome === null) return { refused: 'no worker' };
   const transcript: Transcript = [hello, word];
-  socket.write(proofOf('dialer', self.secret, transcript));
+  const [secret] = self.secrets;
+  socket.write(proofOf('dialer', secret, transcript));
   const proof = await firstBytes.read(PROOF_BYTES);
   if (proof === null) return { refused: 'ended early' };
-  if (!isProof(proof, 'listener', self.secret, transcript)) return { refused: 'wrong secret' };
-  return met({ socket, firstBytes, self, transcript, peer: to, peerLife: welcome.life, endedLinkId });
+  if (!isProof(proof, 'listener', secret, transcript)) return { refused: 'wrong secret' };
+  return met({ socket, firstBytes, secret, transcript, peer: to, peerLife: welcome.life, endedLinkId });
 }
 
 /** A word with its head, or why it is not listened to. */
@@ -151,12 +163,12 @@ async function readWord(firstBytes: FirstBytes, kind: 'hello' | 'welcome'): Prom
 
 function met({
   firstBytes,
-  self,
+  secret,
   transcript,
   ...parts
-}: Omit<Met, 'rest' | 'linkId'> & { firstBytes: FirstBytes; self: Self; transcript: Transcript }): Meeting {
+}: Omit<Met, 'rest' | 'linkId'> & { firstBytes: FirstBytes; secret: Uint8Array; transcript: Transcript }): Meeting {
   const rest = firstBytes.release();
-  return rest === null ? { refused: 'ended early' } : { ...parts, rest, linkId: linkIdOf(self.secret, transcript) };
+  return rest === null ? { refused: 'ended early' } : { ...parts, rest, linkId: linkIdOf(secret, transcript) };
 }
 
 const ADDRESS = /^(?:\[([\da-f:.%\w]+)\]|([^:[\]]+)):(\d{1,5})$/i;

@@ -4,10 +4,12 @@
  *
  * `tcp-bus-meeting` lets a connection in, `tcp-bus-link` carries frames over it, `tcp-bus-peer` keeps one of them per worker.
  */
+
 import { createServer, type Server, type Socket } from 'node:net';
 import { hostAndPort } from '../base/address.ts';
 import type { Clock, Random } from '../base/clock.ts';
 import { asWorkerAddress, type WorkerAddress } from '../base/ids.ts';
+import type { Keyring } from '../base/keyring.ts';
 import type { Log } from '../base/observe.ts';
 import { StartRefused } from '../base/start-refused.ts';
 import type { Bus, BusHandler, Message } from '../kernel/cluster/bus.ts';
@@ -23,8 +25,8 @@ export interface TcpBusOptions {
   readonly port: number;
   /** How others dial this worker when that is not where it listens: behind a port map, or a proxy. Absent: host:port. */
   readonly address?: WorkerAddress;
-  /** The same for all workers of the cluster, 32 bytes from a KDF; whoever has it is a worker. */
-  readonly secret: Uint8Array;
+  /** 32 bytes each, from a KDF: whoever has one of them is a worker. All workers have the first, or take it. */
+  readonly secrets: Keyring;
   /** This process's own random name, at most 255 bytes. */
   readonly name: string;
   readonly clock: Clock;
@@ -35,13 +37,13 @@ export interface TcpBusOptions {
 
 /** Listens for other workers. @throws StartRefused when the address cannot be had. */
 export async function listenTcpBus(options: TcpBusOptions): Promise<Bus> {
-  const { host, port, secret, name, clock, random } = options;
+  const { host, port, secrets, name, clock, random } = options;
   const server = createServer({ noDelay: true });
   await listen(server, { host, port });
   const bound = server.address();
   const boundPort = bound === null || typeof bound === 'string' ? port : bound.port;
   const address = options.address ?? asWorkerAddress(hostAndPort(host, boundPort));
-  return new TcpBus(server, { address, life: name, secret, clock, random, sockets: new Set() }, options);
+  return new TcpBus(server, { address, life: name, secrets, clock, random, sockets: new Set() }, options);
 }
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {

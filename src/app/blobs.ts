@@ -1,9 +1,11 @@
 /** Where large snapshots and files are: in the bucket of S3_BUCKET, or in DATA_DIR under URLs that we serve; and the sweep of what nothing refers to. */
+
 import { join } from 'node:path';
 import { BLOB_PATH } from '../adapters/blob-urls.ts';
 import { DiskBlobs } from '../adapters/disk-blobs.ts';
 import { checkDisk } from '../adapters/disk-start.ts';
 import { systemClock, systemRandom } from '../base/clock.ts';
+import type { Keyring } from '../base/keyring.ts';
 import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
 import { deleteOldDrafts } from '../features/comments/attachments/queries.ts';
@@ -28,14 +30,14 @@ interface OpenBlobs {
   readonly log: Log;
   /** Where clients reach this server; known once it listens. */
   readonly publicUrl: () => string;
-  /** Signs URLs; the same after a restart. */
-  readonly secret: Uint8Array;
+  /** Sign URLs; the same after a restart. */
+  readonly secrets: Keyring;
 }
 
 /** @throws StartRefused when the bucket, or DATA_DIR, says no. */
-export async function openBlobs(settings: Settings, { db, log, publicUrl, secret }: OpenBlobs): Promise<OpenedBlobs> {
+export async function openBlobs(settings: Settings, { db, log, publicUrl, secrets }: OpenBlobs): Promise<OpenedBlobs> {
   const stored =
-    settings.S3_BUCKET === undefined ? await openDisk(settings, { log, publicUrl, secret }) : await openS3(settings, log);
+    settings.S3_BUCKET === undefined ? await openDisk(settings, { log, publicUrl, secrets }) : await openS3(settings, log);
   const sweeps = [
     new BlobSweep({ db, blobs: stored.blobs, clock: systemClock, log }),
     sweepUploads({ db, parts: stored.blobs.parts, clock: systemClock, log }),
@@ -64,9 +66,9 @@ interface Stored extends Pick<OpenedBlobs, 'blobs' | 'serve'> {
   close(): void;
 }
 
-async function openDisk({ DATA_DIR }: Settings, { log, publicUrl, secret }: Omit<OpenBlobs, 'db'>): Promise<Stored> {
+async function openDisk({ DATA_DIR }: Settings, { log, publicUrl, secrets }: Omit<OpenBlobs, 'db'>): Promise<Stored> {
   const directory = join(DATA_DIR, 'blobs');
-  const blobs = new DiskBlobs({ directory, publicUrl, secret, clock: systemClock, random: systemRandom, log });
+  const blobs = new DiskBlobs({ directory, publicUrl, secrets, clock: systemClock, random: systemRandom, log });
   await checkDisk({ blobs, log });
   const downloads = serveDownloads({ blobs, grantOf: (request) => blobs.grantOf(request), log });
   const serve = (others: HttpHandler): HttpHandler => {

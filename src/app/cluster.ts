@@ -10,7 +10,7 @@ import type { Log } from '../base/observe.ts';
 import type { Settings } from '../config.ts';
 import type { Bus } from '../kernel/cluster/bus.ts';
 import type { Directory } from '../kernel/cluster/directory.ts';
-import type { ServerKeys } from './keys.ts';
+import { derived, type ServerKeys } from './keys.ts';
 
 export interface Cluster {
   readonly bus: Bus;
@@ -43,11 +43,11 @@ function alone({ HOST, PORT }: Settings, { log }: OpenCluster): Ways {
 async function amongOthers(settings: Settings, { log, keys, workerName }: OpenCluster): Promise<Ways> {
   const { REDIS_URL = '', REDIS_PREFIX, BUS_HOST, BUS_PORT } = settings;
   const directory = openRedisDirectory({ url: REDIS_URL, prefix: REDIS_PREFIX, clock: systemClock, log });
-  const secret = busSecretFrom(keys.secretKey);
+  const secrets = derived(keys.secretKeys, busSecretFrom);
   const bus = await listenTcpBus({
     host: BUS_HOST,
     port: BUS_PORT,
-    secret,
+    secrets,
     name: workerName,
     clock: systemClock,
     random: systemRandom,

@@ -18,7 +18,7 @@ export type CommandLine =
 type SettingName = keyof typeof SETTINGS;
 
 /** Everybody on the machine can read the command line of a process. */
-const NOT_FLAGS: readonly SettingName[] = ['SECRET_KEY', 'FORMER_SECRET_KEY'];
+const NOT_FLAGS: readonly SettingName[] = ['SECRET_KEY', 'OTHER_SECRET_KEY'];
 const COMMON: readonly SettingName[] = [
   'PORT',
   'HOST',

@@ -33,7 +33,7 @@ import type { HttpHandler } from '../kernel/transport/server.ts';
 import { FULL_ACCESS } from '../protocol/permissions.ts';
 import { AccessChanges } from './access-changes.ts';
 import { commentParts } from './comments.ts';
-import type { ServerKeys } from './keys.ts';
+import { derived, type ServerKeys } from './keys.ts';
 import { notificationParts } from './notifications.ts';
 import type { Rooms } from './rooms.ts';
 import { webRoutes } from './web.ts';
@@ -67,7 +67,7 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
   const { door, changes } = rooms.worker;
   const accesses = new AccessChanges({ outbox, changes, log });
   const nowMs = (): number => systemClock.nowMs();
-  const tokenKey = tokenKeyFrom(keys.secretKey);
+  const tokenKeys = derived(keys.secretKeys, tokenKeyFrom);
   const findRoom = async (roomId: RoomId): Promise<RoomAtEntry | null> => {
     const room = await rooms.findRoom(roomId);
     return room === null ? null : atEntry(room);
@@ -82,7 +82,7 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
     log,
   };
   const tokens = {
-    tokenKey,
+    tokenKey: tokenKeys[0],
     tokenLifetimeMs: settings.TOKEN_LIFETIME_SECONDS * 1_000,
     publicKey: keys.publicKey,
     nowMs,
@@ -131,7 +131,7 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
     authenticate: makeAuthenticate({
       ...keys,
       verifyToken: async (token) => ({ ...(await rooms.verifyToken(token)) }),
-      verifyBackEndToken: (token) => verifyBackEndToken(token, { tokenKey, nowMs: nowMs() }),
+      verifyBackEndToken: (token) => verifyBackEndToken(token, { tokenKeys, nowMs: nowMs() }),
     }),
     authorize: (principal, need, params) => authorize(principal, need, { params, findRoom }),
     answers: new SqlAnswers({ db, log }),

@@ -34,7 +34,7 @@ import type { WorkerDeps } from '../room/worker-deps.ts';
 import { type OpenedBlobs, openBlobs } from './blobs.ts';
 import type { Cluster } from './cluster.ts';
 import { type Database, whenDatabaseAnswers } from './database.ts';
-import type { ServerKeys } from './keys.ts';
+import { derived, type ServerKeys } from './keys.ts';
 import { LastVisits } from './last-visits.ts';
 import { RoomMemory } from './room-memory.ts';
 import { connectionLimits, roomPolicy } from './room-policy.ts';
@@ -88,12 +88,13 @@ export async function startRooms({
   ...rest
 }: StartRooms): Promise<Rooms> {
   const { db, authority, lease, isPrivate } = database;
+  const tokenKeys = derived(keys.secretKeys, tokenKeyFrom);
   const verifyToken = makeTokenVerifier({
-    tokenKeys: [keys.secretKey, settings.FORMER_SECRET_KEY].filter((key) => key !== undefined).map(tokenKeyFrom),
+    tokenKeys,
     nowMs: () => systemClock.nowMs(),
     rememberedMax: REMEMBERED_TOKENS_MAX,
   });
-  const stored = await openBlobs(settings, { db, log, publicUrl, secret: tokenKeyFrom(keys.secretKey) });
+  const stored = await openBlobs(settings, { db, log, publicUrl, secrets: tokenKeys });
   const standing: { worker: Worker | null } = { worker: null };
   const memory = new RoomMemory<RoomRow>({
     clock: systemClock,

@@ -21,7 +21,7 @@ export function welcome(what: Welcome, settings: Settings, { log }: { log: Log }
 }
 
 /** Keys of one's own are not printed: logs are kept longer than secrets should be. */
-export function welcomeText({ url, secretKey, publicKey, made }: Welcome, sights: Sights): string {
+export function welcomeText({ url, secretKeys: [secretKey], publicKey, made }: Welcome, sights: Sights): string {
   const secret = made.secretKey ? secretKey : '$SECRET_KEY';
   const open = made.publicKey ? publicKey : '$PUBLIC_KEY';
   const keys = [made.secretKey && `\n  secret key  ${secretKey}`, made.publicKey && `\n  public key  ${publicKey}`].filter(

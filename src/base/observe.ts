@@ -10,8 +10,19 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Fields that may carry a credential, wherever a request, a setting or an error is logged. */
 const SECRET_FIELDS = [
-  ...['authorization', 'cookie', 'token', 'tok', 'secret', 'secretKey', 'password', 'accessKeyId', 'secretAccessKey'],
-  ...['SECRET_KEY', 'FORMER_SECRET_KEY', 'DATABASE_URL', 'REDIS_URL'], // the latter two may hold a password
+  ...[
+    'authorization',
+    'cookie',
+    'token',
+    'tok',
+    'secret',
+    'secretKey',
+    'secretKeys',
+    'password',
+    'accessKeyId',
+    'secretAccessKey',
+  ],
+  ...['SECRET_KEY', 'OTHER_SECRET_KEY', 'DATABASE_URL', 'REDIS_URL'], // the latter two may hold a password
 ];
 /** How deep they are looked for: a request within a field, its headers, one of them. */
 const DEPTHS = ['', '*.', '*.*.'];

@@ -1,4 +1,5 @@
 /** What only blobs on disk do: keep to their folder, leave nothing unfinished, sign URLs. */
+
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,6 +10,7 @@ import { Disk } from '../../src/adapters/disk.ts';
 import { DiskBlobs } from '../../src/adapters/disk-blobs.ts';
 import { DiskParts } from '../../src/adapters/disk-parts.ts';
 import { systemRandom } from '../../src/base/clock.ts';
+import type { Keyring } from '../../src/base/keyring.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { BlobBody, StoredBlob } from '../../src/kernel/persistence/blobs.ts';
 import { aKey, bytesOf } from '../support/blob-bodies.ts';
@@ -23,7 +25,14 @@ afterAll(() => rm(directory, { recursive: true }));
 const secret = new Uint8Array(32).fill(7);
 const clock = manualClock();
 const open = (): DiskBlobs =>
-  new DiskBlobs({ directory, publicUrl: () => 'https://rooms.example', secret, clock, random: systemRandom, log: silentLog });
+  new DiskBlobs({
+    directory,
+    publicUrl: () => 'https://rooms.example',
+    secrets: [secret],
+    clock,
+    random: systemRandom,
+    log: silentLog,
+  });
 
 const unfinished = async (): Promise<string[]> => readdir(join(directory, '.unfinished'));
 
@@ -167,8 +176,8 @@ async function signedUrl(): Promise<URL> {
   return new URL(await open().presign('files/fl_1', terms));
 }
 
-function granted(url: URL, { nowMs = clock.nowMs(), key = secret } = {}): BlobGrant | null {
-  return grantOf({ path: url.pathname, query: url.search.slice(1) }, { nowMs, secret: key });
+function granted(url: URL, { nowMs = clock.nowMs(), keys = [secret] as Keyring } = {}): BlobGrant | null {
+  return grantOf({ path: url.pathname, query: url.search.slice(1) }, { nowMs, secrets: keys });
 }
 
 test('[BL4] a signed URL grants what it was made for, until it expires', async () => {
@@ -198,5 +207,6 @@ test.each<[string, (url: URL) => unknown]>([
 });
 
 test('[BL4] nor does one signed with another secret', async () => {
-  expect(granted(await signedUrl(), { key: new Uint8Array(32) })).toBeNull();
+  expect(granted(await signedUrl(), { keys: [new Uint8Array(32)] })).toBeNull();
+  expect(granted(await signedUrl(), { keys: [new Uint8Array(32), secret] })).not.toBeNull(); // while keys are changed
 });

@@ -25,7 +25,13 @@ beforeEach(async () => {
   directory = join(folder, 'blobs');
   said = [];
   const log = { ...silentLog, warn: (fields: { reason: string }) => void said.push(fields.reason) } as unknown as Log;
-  const options = { directory, publicUrl: () => '', secret: new Uint8Array(32), clock: manualClock(), random: systemRandom };
+  const options = {
+    directory,
+    publicUrl: () => '',
+    secrets: [new Uint8Array(32)] as const,
+    clock: manualClock(),
+    random: systemRandom,
+  };
   blobs = new DiskBlobs({ ...options, log });
 });
 

@@ -81,7 +81,7 @@ async function listenIn(there: Bus, port: number): Promise<Recorded> {
 test('[BU15] workers with different secrets never hear each other, whoever dials', async () => {
   const noted = notedLog();
   const here = await open({ log: noted.log });
-  const there = await open({ secret: new Uint8Array(32).fill(8) });
+  const there = await open({ secrets: [new Uint8Array(32).fill(8)] });
   const downs: WorkerAddress[] = [];
   for (const [from, to] of [
     [here, there],
@@ -99,6 +99,19 @@ test('[BU15] workers with different secrets never hear each other, whoever dials
     { level: 'warn', phrase: 'worker cannot be reached', peer: there.address },
     { level: 'warn', phrase: 'connection to the bus refused', reason: 'wrong secret', from: '127.0.0.1' },
   ]);
+});
+
+test('[BU15] while secrets are changed workers hear each other, each of which takes what the other proves to have', async () => {
+  const [former, next] = [new Uint8Array(32).fill(8), new Uint8Array(32).fill(9)];
+  const steps = [[former], [former, next], [next, former], [next]] as const;
+  for (const [index, secrets] of steps.slice(1).entries()) {
+    const [before, after] = [await open({ secrets: steps[index]! }), await open({ secrets })];
+    for (const [from, to] of [
+      [before, after],
+      [after, before],
+    ] as const)
+      expect(await from.ask(to.address, message, DEADLINE)).toEqual(message.payload);
+  }
 });
 
 test.each<[string, (to: WorkerAddress) => Uint8Array]>([

@@ -332,7 +332,13 @@ test('[BU18] who dials again says which link it knows for dead', async () => {
   const server = createServer(async (socket) => {
     socket.on('error', () => undefined);
     closing.push(() => socket.destroy());
-    const self = { life: 'a listener', secret: busSecret, clock: systemClock, random: systemRandom, sockets: new Set<Socket>() };
+    const self = {
+      life: 'a listener',
+      secrets: [busSecret] as const,
+      clock: systemClock,
+      random: systemRandom,
+      sockets: new Set<Socket>(),
+    };
     const meeting = await greet(socket, { ...self, address });
     if ('refused' in meeting) return;
     met.push(meeting);

@@ -31,7 +31,7 @@ afterAll(() => rm(dataDir, { recursive: true }));
 
 async function open(settings: Record<string, string>): Promise<OpenedBlobs> {
   const all = readSettings({ DATA_DIR: dataDir, ...settings });
-  const opened = await openBlobs(all, { db, log: silentLog, publicUrl: () => 'http://here', secret: new Uint8Array(32) });
+  const opened = await openBlobs(all, { db, log: silentLog, publicUrl: () => 'http://here', secrets: [new Uint8Array(32)] });
   onTestFinished(() => opened.close());
   return opened;
 }

@@ -9,7 +9,7 @@ import { compiled } from '../support/compiled.ts';
 test('[CL1] every setting but the secret keys is a flag, and what a flag says is what the setting becomes', () => {
   for (const [name, schema] of Object.entries(SETTINGS) as [string, { type?: string; default?: unknown }][]) {
     const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
-    const isSecretKey = name === 'SECRET_KEY' || name === 'FORMER_SECRET_KEY';
+    const isSecretKey = name === 'SECRET_KEY' || name === 'OTHER_SECRET_KEY';
     const value = isSecretKey ? 'sk_0123456789abcdef' : String(schema.default ?? 'x');
     const line = readCommandLine([`${flag}=${value}`]);
     expect(line).toEqual(

@@ -18,6 +18,7 @@ test.each([
   ['production, both missing', { NODE_ENV: 'production' }],
   ['a cluster, both missing', CLUSTER],
   ['a cluster, one missing', { ...CLUSTER, SECRET_KEY: OWN.SECRET_KEY }],
+  ['a cluster, the other one a development key', { ...CLUSTER, ...OWN, OTHER_SECRET_KEY: 'sk_dev_0123456789abcdef' }],
   ['a cluster, a development key', { ...CLUSTER, ...OWN, PUBLIC_KEY: 'pk_dev_0123456789' }],
 ])('[CG3] missing and development keys refuse to start in production and with REDIS_URL: %s', async (_, settings) => {
   await expect(keys(settings)).rejects.toMatchObject({
@@ -27,11 +28,13 @@ test.each([
 });
 
 test('[CG3] keys of their own serve anywhere; elsewhere missing ones are made once', async () => {
-  const own = { secretKey: OWN.SECRET_KEY, publicKey: OWN.PUBLIC_KEY, made: { secretKey: false, publicKey: false } };
+  const own = { secretKeys: [OWN.SECRET_KEY], publicKey: OWN.PUBLIC_KEY, made: { secretKey: false, publicKey: false } };
   expect(await keys({ ...CLUSTER, ...OWN })).toEqual(own);
   expect(await keys({ NODE_ENV: 'production', ...OWN })).toEqual(own);
+  const OTHER_SECRET_KEY = 'sk_while_keys_are_changed';
+  expect((await keys({ ...OWN, OTHER_SECRET_KEY })).secretKeys).toEqual([OWN.SECRET_KEY, OTHER_SECRET_KEY]);
   expect(await keys({})).toMatchObject({
-    secretKey: expect.stringMatching(/^sk_dev_/),
+    secretKeys: [expect.stringMatching(/^sk_dev_/)],
     made: { secretKey: true, publicKey: true },
   });
 });
@@ -45,7 +48,7 @@ test.each([
 ])('[CG7] at the start only keys that were made are printed: %s given', async (_, settings: Partial<typeof OWN>) => {
   const served = await keys(settings);
   const text = welcomeText({ url: 'http://localhost:8080', ...served }, { hasDemo: true, hasConsole: true });
-  expect(text.includes(served.secretKey)).toBe(settings.SECRET_KEY === undefined);
+  expect(text.includes(served.secretKeys[0])).toBe(settings.SECRET_KEY === undefined);
   expect(text.includes(served.publicKey)).toBe(settings.PUBLIC_KEY === undefined);
   expect(text.includes('$SECRET_KEY')).toBe(settings.SECRET_KEY !== undefined);
   expect(text.includes('$PUBLIC_KEY')).toBe(settings.PUBLIC_KEY !== undefined);

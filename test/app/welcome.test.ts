@@ -3,7 +3,7 @@ import { welcome } from '../../src/app/welcome.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import { readSettings } from '../../src/config.ts';
 
-const KEYS = { secretKey: 'sk_dev_secret', publicKey: 'pk_dev_public', made: { secretKey: true, publicKey: true } };
+const KEYS = { secretKeys: ['sk_dev_secret'], publicKey: 'pk_dev_public', made: { secretKey: true, publicKey: true } } as const;
 const CLUSTER = { WORKERS: '2', REDIS_URL: 'redis://redis', DATABASE_URL: 'postgres://database', S3_BUCKET: 'atrium' };
 
 function said(settings: Readonly<Record<string, string>>) {

@@ -22,7 +22,14 @@ afterAll(() => rm(directory, { recursive: true }));
 
 const disk = async (): Promise<Blobs> => {
   const secret = new Uint8Array(32);
-  return new DiskBlobs({ directory, publicUrl: () => '', secret, clock: manualClock(), random: systemRandom, log: silentLog });
+  return new DiskBlobs({
+    directory,
+    publicUrl: () => '',
+    secrets: [secret],
+    clock: manualClock(),
+    random: systemRandom,
+    log: silentLog,
+  });
 };
 const memory = async (): Promise<Blobs> => memoryBlobs();
 

@@ -122,7 +122,7 @@ test.each([
       clock: systemClock,
       routes: [createRoom],
       info: { title: 'Test', version: '1', description: '' },
-      authenticate: makeAuthenticate({ secretKey: 'sk_1', publicKey: 'pk_1', verifyToken: async () => ({}) }),
+      authenticate: makeAuthenticate({ secretKeys: ['sk_1'], publicKey: 'pk_1', verifyToken: async () => ({}) }),
       jsonLimits: { bytesMax: 1_000, depthMax: 32, keysMax: 100 },
       origins: '*',
       log,

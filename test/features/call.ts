@@ -36,7 +36,7 @@ export function callerOf(routes: readonly BoundRoute[]): Call {
     routes,
     info: { title: 'Test', version: '0', description: '' },
     authenticate: makeAuthenticate({
-      secretKey: SECRET_KEY,
+      secretKeys: [SECRET_KEY],
       publicKey: 'pk_test',
       verifyToken: () => Promise.reject(new AppError('INVALID_TOKEN')),
     }),

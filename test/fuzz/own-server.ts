@@ -82,7 +82,7 @@ async function recover(roomId: string, { db, folder }: { db: PostgresSql; folder
   const blobs = new DiskBlobs({
     directory: join(folder, 'blobs'),
     publicUrl: () => '',
-    secret: new Uint8Array(32),
+    secrets: [new Uint8Array(32)],
     clock: systemClock,
     random: systemRandom,
     log: silentLog,

@@ -43,8 +43,8 @@ export class ClusterOfProcesses {
     this.#settings = parts.settings;
   }
 
-  /** Starts the worker of this seat and waits until it serves. */
-  async start(index: number): Promise<void> {
+  /** Starts the worker of this seat, with what else is set from now on, and waits until it serves. */
+  async start(index: number, settings: Readonly<Record<string, string>> = {}): Promise<void> {
     const seat = this.#seat(index);
     const url = new URL(this.#settings.DATABASE_URL!);
     url.searchParams.delete('host');
@@ -55,6 +55,7 @@ export class ClusterOfProcesses {
       DATABASE_URL: url.href,
       PORT: String(seat.port),
       BUS_PORT: String(seat.busPort),
+      ...settings,
     });
     await seat.process.ready(seat.port);
   }

@@ -19,7 +19,7 @@ export function aTcpBus(options: Partial<TcpBusOptions> = {}): Promise<Bus> {
   return listenTcpBus({
     host: '127.0.0.1',
     port: 0,
-    secret: busSecret,
+    secrets: [busSecret],
     name: systemRandom.uuid(),
     clock: systemClock,
     random: systemRandom,
@@ -92,7 +92,7 @@ export async function aRawWorker(
   to: WorkerAddress,
   { address = asWorkerAddress('127.0.0.1:2'), life = systemRandom.uuid(), endedLinkId = NO_LINK, clock = systemClock } = {},
 ): Promise<RawWorker & { readonly stranger: Stranger }> {
-  const self: Self = { address, life, secret: busSecret, clock, random: systemRandom, sockets: new Set() };
+  const self: Self = { address, life, secrets: [busSecret], clock, random: systemRandom, sockets: new Set() };
   const meeting = await dial({ to, endedLinkId }, self).outcome;
   if ('refused' in meeting) throw new Error(`the handshake was refused: ${meeting.refused}`);
   return { ...meeting, address, stranger: listeningTo(meeting) };

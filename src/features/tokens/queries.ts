@@ -4,11 +4,13 @@
  * Claims ↔ token text with one algorithm and one key: the token's own header chooses nothing, and any worker verifies any token
  * without asking anybody. What the claims allow is decided in `rules.ts`.
  */
+
 import { hkdfSync } from 'node:crypto';
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify, SignJWT } from 'jose';
 import { Compile } from 'typebox/compile';
 import { AppError } from '../../base/errors.ts';
 import type { RoomId } from '../../base/ids.ts';
+import type { Keyring } from '../../base/keyring.ts';
 import { putNewest } from '../../base/newest.ts';
 import type { Need, Principal } from '../../kernel/transport/principal.ts';
 import { checkRoomId } from '../../protocol/names.ts';
@@ -28,7 +30,7 @@ const backEndShape = Compile(BackEndClaimsShape);
 
 export interface TokenVerifierDeps {
   /** The one that signs, and those that did before. */
-  readonly tokenKeys: readonly Uint8Array[];
+  readonly tokenKeys: Keyring;
   nowMs(): number;
   /** How many verified tokens are remembered; a socket that reconnects or a page of requests then costs no signature. */
   readonly rememberedMax: number;
@@ -61,11 +63,10 @@ export async function signBackEndToken(
 /** @throws AppError INVALID_TOKEN with a reason, or TOKEN_EXPIRED. */
 export async function verifyBackEndToken(
   token: string,
-  deps: { readonly tokenKey: Uint8Array; readonly nowMs: number },
+  deps: { readonly tokenKeys: Keyring; readonly nowMs: number },
 ): Promise<void> {
   await claimsOf(token, {
     ...deps,
-    tokenKeys: [deps.tokenKey],
     audience: BACK_END,
     fits: (payload) => backEndShape.Check(payload),
   });
@@ -93,7 +94,7 @@ function verified(token: string, { tokenKeys, nowMs }: TokenVerifierDeps): Promi
 }
 
 interface Expected<Wanted> {
-  readonly tokenKeys: readonly Uint8Array[];
+  readonly tokenKeys: Keyring;
   readonly nowMs: number;
   readonly audience: string;
   readonly fits: (payload: unknown) => payload is Wanted;
@@ -118,16 +119,13 @@ async function claimsOf<Wanted extends { iat: number }>(token: string, expected:
   }
 }
 
-async function payloadOf(
-  token: string,
-  [tokenKey, ...former]: readonly Uint8Array[],
-  options: JWTVerifyOptions,
-): Promise<JWTPayload> {
+async function payloadOf(token: string, [tokenKey, ...others]: Keyring, options: JWTVerifyOptions): Promise<JWTPayload> {
   try {
-    return (await jwtVerify(token, tokenKey!, options)).payload;
+    return (await jwtVerify(token, tokenKey, options)).payload;
   } catch (error) {
-    if (former.length > 0 && error instanceof errors.JWSSignatureVerificationFailed) return payloadOf(token, former, options);
-    throw error;
+    const [next, ...rest] = others;
+    if (next === undefined || !(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+    return payloadOf(token, [next, ...rest], options);
   }
 }
 

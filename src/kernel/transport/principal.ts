@@ -1,6 +1,8 @@
 /** Who is asking: from the Authorization header to a principal. It does not know how tokens are signed, nor what a user may do where. */
+
 import { timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../base/errors.ts';
+import type { Keyring } from '../../base/keyring.ts';
 import { sha256Digest } from '../../base/sha256.ts';
 import type { HttpRequest } from './server.ts';
 
@@ -20,7 +22,7 @@ export type Need = 'secret' | 'back end' | 'none' | `${'room' | 'storage' | 'com
 export type Authenticate = (request: Pick<HttpRequest, 'headers'>, need: Need) => Principal | Promise<Principal>;
 
 export interface AuthenticateOptions {
-  readonly secretKey: string;
+  readonly secretKeys: Keyring<string>;
   readonly publicKey: string;
   /** The claims of a valid token. @throws AppError INVALID_TOKEN or TOKEN_EXPIRED. */
   readonly verifyToken: (token: string) => Promise<Readonly<Record<string, unknown>>>;
@@ -36,9 +38,9 @@ export function bearerOf(headers: HttpRequest['headers']): string | null {
 }
 
 /** The check for every route (contract, "Authentication" and "Errors"; supplement 7 rows 1–4). */
-export function makeAuthenticate({ secretKey, publicKey, verifyToken, verifyBackEndToken }: AuthenticateOptions): Authenticate {
-  const isSecretKey = keyCheck(secretKey);
-  const isPublicKey = keyCheck(publicKey);
+export function makeAuthenticate({ secretKeys, publicKey, verifyToken, verifyBackEndToken }: AuthenticateOptions): Authenticate {
+  const isSecretKey = keyCheck(secretKeys);
+  const isPublicKey = keyCheck([publicKey]);
 
   const requireSecret = (bearer: string | null): Principal => {
     if (bearer === null) throw new AppError('MISSING_SECRET_KEY');
@@ -67,12 +69,13 @@ export function makeAuthenticate({ secretKey, publicKey, verifyToken, verifyBack
  * Compares digests, whose length does not depend on the key, in constant time (reliability 2.g 3). The key that was right is known again without one:
  * a set reads a text only where its hash is the same, and that is seeded anew in each process, so nobody learns from the clock how near he is.
  */
-function keyCheck(key: string): (candidate: string) => boolean {
-  const digest = sha256Digest(key);
-  const right = new Set<string>(); // one text at most has this digest
+function keyCheck(keys: Keyring<string>): (candidate: string) => boolean {
+  const digests = keys.map(sha256Digest);
+  const right = new Set<string>(); // one text at most has each digest
   return (candidate) => {
     if (right.has(candidate)) return true;
-    if (!timingSafeEqual(sha256Digest(candidate), digest)) return false;
+    const given = sha256Digest(candidate);
+    if (!digests.some((digest) => timingSafeEqual(given, digest))) return false;
     right.add(candidate);
     return true;
   };

@@ -46,7 +46,7 @@ function apiOn(over: Sql = db): HttpHandler {
     routes: fileRoutes({ ...deps, db: over, newId: () => `made-${process.pid}-${++ids}` }),
     info: { title: 'Test', version: '0', description: '' },
     authenticate: makeAuthenticate({
-      secretKey: SECRET_KEY,
+      secretKeys: [SECRET_KEY],
       publicKey: 'pk_test',
       verifyToken: () => Promise.reject(new AppError('INVALID_TOKEN')),
     }),

@@ -152,9 +152,11 @@ describe('/api/authorize', () => {
       await tokenBy('POST /api/authorize', { json: {} }),
       await tokenBy('POST /api/authorize', { body: '' }),
     ]) {
-      await verifyBackEndToken(token, { tokenKey, nowMs: T0 + HOUR_MS - 1 });
-      await expect(verifyBackEndToken(token, { tokenKey, nowMs: T0 + HOUR_MS })).rejects.toMatchObject({ code: 'TOKEN_EXPIRED' });
-      await expect(verifyBackEndToken(token, { tokenKey: tokenKeyFrom('sk_other'), nowMs: T0 })).rejects.toMatchObject({
+      await verifyBackEndToken(token, { tokenKeys: [tokenKey], nowMs: T0 + HOUR_MS - 1 });
+      await expect(verifyBackEndToken(token, { tokenKeys: [tokenKey], nowMs: T0 + HOUR_MS })).rejects.toMatchObject({
+        code: 'TOKEN_EXPIRED',
+      });
+      await expect(verifyBackEndToken(token, { tokenKeys: [tokenKeyFrom('sk_other')], nowMs: T0 })).rejects.toMatchObject({
         code: 'INVALID_TOKEN',
       });
     }
@@ -164,7 +166,9 @@ describe('/api/authorize', () => {
   test('[TK41] it is no token of a user, and no token of a user is one', async () => {
     await expect(verify(await tokenBy('GET /api/authorize'))).rejects.toMatchObject({ code: 'INVALID_TOKEN' });
     const ofUser = await tokenBy('POST /v2/rooms/public/authorize', { json: {} });
-    await expect(verifyBackEndToken(ofUser, { tokenKey, nowMs: T0 })).rejects.toMatchObject({ code: 'INVALID_TOKEN' });
+    await expect(verifyBackEndToken(ofUser, { tokenKeys: [tokenKey], nowMs: T0 })).rejects.toMatchObject({
+      code: 'INVALID_TOKEN',
+    });
   });
 
   test('[TK42] that names a room gives the single-room token, as the first SDKs asked for it', async () => {

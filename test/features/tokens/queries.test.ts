@@ -1,6 +1,7 @@
 import { SignJWT, UnsecuredJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
+import type { Keyring } from '../../../src/base/keyring.ts';
 import {
   type AdmissionDeps,
   admit,
@@ -109,18 +110,18 @@ describe('verification', () => {
     expect(await refusal(verify(`${head}.${forged}.${signature}`))).toContain('its signature does not match');
   });
 
-  test('[TK46] a token that was signed under the former secret key is good until it expires, and then expired; one of any other key is none', async () => {
-    const former = tokenKeyFrom('sk_test_0');
+  test('[TK46] a token that was signed under the other secret key is good until it expires, and then expired; one of any third key is none', async () => {
+    const other = tokenKeyFrom('sk_test_0');
     const clock = { nowMs: T0 };
-    const verify = makeTokenVerifier({ tokenKeys: [tokenKey, former], nowMs: () => clock.nowMs, rememberedMax: 10 });
-    for (const key of [tokenKey, former]) expect(await verify(await signToken(claims, key))).toEqual(claims);
-    expect(await refusal(verify(await signToken(claims, tokenKeyFrom('sk_other'))))).toContain('its signature does not match');
+    const verify = makeTokenVerifier({ tokenKeys: [tokenKey, other], nowMs: () => clock.nowMs, rememberedMax: 10 });
+    for (const key of [tokenKey, other]) expect(await verify(await signToken(claims, key))).toEqual(claims);
+    expect(await refusal(verify(await signToken(claims, tokenKeyFrom('sk_third'))))).toContain('its signature does not match');
     clock.nowMs += 60_000;
-    expect(await refusal(verify(await signToken(claims, former)))).toContain('TOKEN_EXPIRED');
+    expect(await refusal(verify(await signToken(claims, other)))).toContain('TOKEN_EXPIRED');
   });
 
   test('[TK32] as many tokens are remembered as allowed; of one more, the oldest is forgotten', async () => {
-    const deps = { tokenKeys: [tokenKey], nowMs: () => T0, rememberedMax: 2 };
+    const deps = { tokenKeys: [tokenKey] as Keyring, nowMs: () => T0, rememberedMax: 2 };
     const verify = makeTokenVerifier(deps);
     const tokens = await Promise.all(['1', '2', '3'].map((jti) => signToken({ ...claims, jti }, tokenKey)));
     for (const token of tokens) await verify(token);

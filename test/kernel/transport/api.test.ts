@@ -144,7 +144,7 @@ const defaults: ApiOptions = {
   clock: systemClock,
   routes,
   info: { title: 'Test', version: '1', description: '' },
-  authenticate: makeAuthenticate({ secretKey: 'sk_1', publicKey: 'pk_1', verifyToken: async (token) => ({ token }) }),
+  authenticate: makeAuthenticate({ secretKeys: ['sk_1'], publicKey: 'pk_1', verifyToken: async (token) => ({ token }) }),
   jsonLimits: { bytesMax: 1_000, depthMax: 4, keysMax: 10 },
   origins: '*',
   log: silentLog,

@@ -32,7 +32,7 @@ describe.each(servers)('downloads over %s', (_, load) => {
     blobs = new DiskBlobs({
       directory,
       publicUrl: () => origin,
-      secret: new Uint8Array(32),
+      secrets: [new Uint8Array(32)],
       clock,
       random: systemRandom,
       log: silentLog,

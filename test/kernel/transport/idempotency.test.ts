@@ -116,7 +116,11 @@ const api = makeApi({
   clock: systemClock,
   routes,
   info: INFO,
-  authenticate: makeAuthenticate({ secretKey: 'sk_test', publicKey: 'pk_test', verifyToken: async (token) => ({ uid: token }) }),
+  authenticate: makeAuthenticate({
+    secretKeys: ['sk_test'],
+    publicKey: 'pk_test',
+    verifyToken: async (token) => ({ uid: token }),
+  }),
   authorize: () => undefined,
   answers: new SqlAnswers({ db, log: silentLog }),
   jsonLimits: { bytesMax: 1_000, depthMax: 32, keysMax: 1_000 },

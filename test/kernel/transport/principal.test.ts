@@ -4,7 +4,7 @@ import type { Need } from '../../../src/kernel/transport/principal.ts';
 import { bearerOf, makeAuthenticate } from '../../../src/kernel/transport/principal.ts';
 
 const authenticate = makeAuthenticate({
-  secretKey: 'sk_right',
+  secretKeys: ['sk_right', 'sk_right_too'],
   publicKey: 'pk_right',
   async verifyToken(token) {
     if (token !== 'good.jwt') throw new AppError('INVALID_TOKEN');
@@ -40,6 +40,8 @@ test.each([
   ['Bearer sk_right, Bearer sk_right', '401 MISSING_SECRET_KEY'],
   ['Bearer sk_right', { kind: 'secret' }],
   ['bearer sk_right', { kind: 'secret' }],
+  ['Bearer sk_right_too', { kind: 'secret' }],
+  ['Bearer sk_right_to', '403 INVALID_SECRET_KEY'],
 ])('[RT1] for a route of the secret key the header %j gives %j', async (header, expected) => {
   expect(await asked('secret', header)).toEqual(expected);
 });
