@@ -16,6 +16,11 @@ class Model {
   }
 }
 
+/** As `toEqual`, which by itself takes ten times as long. */
+function expectSame(actual: unknown, expected: unknown): void {
+  if (!isDeepStrictEqual(actual, expected)) expect(actual).toEqual(expected);
+}
+
 /** Ids that the index tells apart, and ids that all have one place in it. */
 const NAMINGS: readonly ((number: number) => string)[] = [(number) => `${number}`, (number) => `the same ${number}`];
 
@@ -28,12 +33,11 @@ test('[ID25] a ring knows what a map knows, as far as it reaches', () => {
       const toGo = ring.nextToGo;
       ring.add(entry);
       model.add(entry);
-      expect(toGo === null || toGo === entry.id || ring.find(toGo) === null).toBe(true);
+      if (toGo !== null && toGo !== entry.id) expectSame(ring.find(toGo), null);
       const all = ring.all();
-      const last = [...model.known.values()].slice(-all.length);
-      if (!isDeepStrictEqual(all, last)) expect(all).toEqual(last); // which by itself takes ten times as long
+      expectSame(all, [...model.known.values()].slice(-all.length));
       const some = idOf(dice.below(3 * SLOTS));
-      expect(ring.find(some)).toEqual(all.find(({ id }) => id === some) ?? null);
+      expectSame(ring.find(some), all.find(({ id }) => id === some) ?? null);
     }
   }
 });

@@ -36,6 +36,8 @@ export interface Mutant {
   readonly what: string;
   /** The fault that brings it out; without one, it shows whatever goes wrong. */
   readonly under?: Fault;
+  /** Where to begin; a first seed that shows it, when few do. */
+  readonly from?: number;
   /** Stands between a worker and its database. */
   readonly sql?: (db: Sql, around: Around) => Sql;
   /** Whether supervisors fence processes that are paused. */
@@ -62,6 +64,7 @@ export const NONE: Mutant = { what: 'the code as it is' };
 export const MUTANTS: Readonly<Record<string, Mutant>> = {
   M1: {
     under: 'isolate',
+    from: 518,
     what: 'an append looks at the epoch without locking it',
     sql: instead({
       append: 'mutant: append without a lock',
@@ -106,7 +109,12 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   N7: { what: 'an unknown outcome is called a refusal', heard: refusalForUnknown },
   N8: { under: 'part workers', what: 'an owner does not read which rooms were taken from it', sql: withoutRecalls },
   N9: { under: 'part workers', what: 'a deletion is answered before the owner has closed the room', started: closeAtOnce },
-  N10: { under: 'pause', what: 'only timers say that the lease is over, nobody looks at the clock', clock: clockOfTimers },
+  N10: {
+    from: 229,
+    under: 'pause',
+    what: 'only timers say that the lease is over, nobody looks at the clock',
+    clock: clockOfTimers,
+  },
   N11: { under: 'crash', what: 'sessions do not join anew when their room has moved', started: keepSessions },
   N12: { under: 'isolate', what: 'a supervisor takes silence for the end of a process', isHasty: true },
 };

@@ -48,7 +48,7 @@ function externalServer(): TestServer {
 }
 
 /** Whether the files run against a cluster of several workers instead of one. */
-const isCluster = process.env.E2E_CLUSTER !== undefined;
+export const isCluster = process.env.E2E_CLUSTER !== undefined;
 
 /** The services of a cluster cannot be had; the line that says so was printed before the first test. */
 function skipAll(): TestServer {
