@@ -4,7 +4,6 @@
  *
  * `tcp-bus-meeting` lets a connection in, `tcp-bus-link` carries frames over it, `tcp-bus-peer` keeps one of them per worker.
  */
-
 import { createServer, type Server, type Socket } from 'node:net';
 import { hostAndPort } from '../base/address.ts';
 import type { Clock, Random } from '../base/clock.ts';

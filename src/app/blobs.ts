@@ -1,5 +1,4 @@
 /** Where large snapshots and files are: in the bucket of S3_BUCKET, or in DATA_DIR under URLs that we serve; and the sweep of what nothing refers to. */
-
 import { join } from 'node:path';
 import { BLOB_PATH } from '../adapters/blob-urls.ts';
 import { DiskBlobs } from '../adapters/disk-blobs.ts';

@@ -10,18 +10,8 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Fields that may carry a credential, wherever a request, a setting or an error is logged. */
 const SECRET_FIELDS = [
-  ...[
-    'authorization',
-    'cookie',
-    'token',
-    'tok',
-    'secret',
-    'secretKey',
-    'secretKeys',
-    'password',
-    'accessKeyId',
-    'secretAccessKey',
-  ],
+  ...['authorization', 'cookie', 'token', 'tok', 'secret', 'secretKey', 'secretKeys', 'password'],
+  ...['accessKeyId', 'secretAccessKey'],
   ...['SECRET_KEY', 'OTHER_SECRET_KEY', 'DATABASE_URL', 'REDIS_URL'], // the latter two may hold a password
 ];
 /** How deep they are looked for: a request within a field, its headers, one of them. */

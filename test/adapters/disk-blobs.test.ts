@@ -1,5 +1,4 @@
 /** What only blobs on disk do: keep to their folder, leave nothing unfinished, sign URLs. */
-
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,4 @@
 /** Blobs on a disk that fails: what callers hear, and what the log. The faults are such as root meets, too. */
-
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,4 @@
 /** Whether a server starts with the bucket, or the folder, that its settings name. */
-
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -4,7 +4,6 @@
  * Claims ↔ token text with one algorithm and one key: the token's own header chooses nothing, and any worker verifies any token
  * without asking anybody. What the claims allow is decided in `rules.ts`.
  */
-
 import { hkdfSync } from 'node:crypto';
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify, SignJWT } from 'jose';
 import { Compile } from 'typebox/compile';

@@ -1,5 +1,4 @@
 /** Who is asking: from the Authorization header to a principal. It does not know how tokens are signed, nor what a user may do where. */
-
 import { timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../base/errors.ts';
 import type { Keyring } from '../../base/keyring.ts';
