@@ -2,8 +2,8 @@
  * The addresses of names that others have named. Who asks for a name that is being looked up waits for that answer.
  *
  * DNS is asked without the few threads of this process. A name that it does not know may be one of this machine; the machine looks into DNS
- * anew, on one of the two threads that look-ups may have, for 10 s and more where DNS does not answer. It is asked for one name at a time: the
- * other thread is for Postgres, Redis and S3.
+ * anew, on one of the two threads that look-ups may have, for 10 s and more where DNS does not answer. It is asked for one name at a time, for
+ * which no more wait than webhooks have names: the other thread is for Postgres, Redis and S3.
  */
 import { lookup, Resolver } from 'node:dns/promises';
 

@@ -4,30 +4,14 @@ import { HostNames } from '../../src/adapters/host-names.ts';
 /** Look-ups that are answered when the test says so. */
 function lookUps() {
   const asked: string[] = [];
-  const answers = new Map<string, PromiseWithResolvers<readonly string[]>>();
+  const pending = new Map<string, { answer: (addresses: readonly string[]) => void; refuse: (error: Error) => void }>();
   const ask = (whom: string) => (name: string) => {
     asked.push(`${whom} ${name}`);
-    const answer = withResolvers<readonly string[]>();
-    answers.set(name, answer);
-    return answer.promise;
+    return new Promise<readonly string[]>((answer, refuse) => pending.set(name, { answer, refuse }));
   };
-  const answer = (name: string, addresses: readonly string[]) => answers.get(name)!.resolve(addresses);
-  const refuse = (name: string) => answers.get(name)!.reject(new Error(`no ${name}`));
+  const answer = (name: string, addresses: readonly string[]) => pending.get(name)!.answer(addresses);
+  const refuse = (name: string) => pending.get(name)!.refuse(new Error(`no ${name}`));
   return { asked, answer, refuse, names: new HostNames({ dns: ask('dns'), machine: ask('machine') }) };
-}
-
-interface PromiseWithResolvers<Value> {
-  readonly promise: Promise<Value>;
-  readonly resolve: (value: Value) => void;
-  readonly reject: (error: Error) => void;
-}
-
-function withResolvers<Value>(): PromiseWithResolvers<Value> {
-  let [resolve, reject]: [(value: Value) => void, (error: Error) => void] = [() => undefined, () => undefined];
-  const promise = new Promise<Value>((yes, no) => {
-    [resolve, reject] = [yes, no];
-  });
-  return { promise, resolve, reject };
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));

@@ -43,7 +43,7 @@ export class ClusterOfProcesses {
     this.#settings = parts.settings;
   }
 
-  /** Starts the worker of this seat, with what else is set from now on, and waits until it serves. */
+  /** Starts the worker of this seat, with these settings besides, and waits until it serves. */
   async start(index: number, settings: Readonly<Record<string, string>> = {}): Promise<void> {
     const seat = this.#seat(index);
     const url = new URL(this.#settings.DATABASE_URL!);

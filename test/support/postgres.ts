@@ -7,7 +7,7 @@
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -27,8 +27,6 @@ export interface TestPostgres {
   open(options?: Partial<PostgresOptions>): Promise<PostgresSql>;
 }
 
-/** No test file takes this long. */
-const LEFT_OVER_AFTER_MS = 3_600_000;
 const TEMPLATE = 'migrated';
 
 let server: Promise<EmbeddedPostgres> | null = null;
@@ -79,23 +77,12 @@ async function withAlone(url: string, work: (db: PostgresSql) => Promise<unknown
 }
 
 async function startServer(): Promise<EmbeddedPostgres> {
-  await removeLeftovers();
   const dataDir = await aDataDir('atrium-test-');
   await fillDataDir(dataDir);
   const postgres = await start(dataDir);
   await askAlone(postgres.url, `create database ${TEMPLATE}`);
   await withAlone(urlOf(postgres.url, TEMPLATE), async (db) => migrate(db, await readMigrations()));
   return postgres;
-}
-
-/** Test processes that were killed leave their directory, though no process. */
-async function removeLeftovers(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    if (!/^atrium-(test|embedded)-\w{6}$/.test(name)) continue;
-    const path = join(tmpdir(), name);
-    const found = await stat(path).catch(() => null);
-    if (found !== null && Date.now() - found.mtimeMs > LEFT_OVER_AFTER_MS) await rm(path, { recursive: true, force: true });
-  }
 }
 
 /** Puts an initialised, empty Postgres into a new DATA_DIR: ten times faster than initdb. */

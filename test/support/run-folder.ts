@@ -5,7 +5,7 @@
  *
  * Whoever sets TMPDIR decides where it is.
  */
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -31,11 +31,13 @@ function hasRoom(folder: string): boolean {
   return bavail * bsize >= MEMORY_BYTES_LEAST;
 }
 
-/** What runs left that were killed. */
+/** What runs of this user left that were killed. */
 function removeLeftovers(base: string): void {
   for (const name of readdirSync(base)) {
     const pid = FOLDER.exec(name)?.[1];
-    if (pid !== undefined && !lives(Number(pid))) rmSync(join(base, name), { recursive: true, force: true });
+    if (pid === undefined || lives(Number(pid))) continue;
+    const path = join(base, name);
+    if (statSync(path, { throwIfNoEntry: false })?.uid === process.getuid?.()) rmSync(path, { recursive: true, force: true });
   }
 }
 
@@ -44,6 +46,6 @@ function lives(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'; // somebody else's
+    return (error as NodeJS.ErrnoException).code === 'EPERM'; // it does, and is somebody else's
   }
 }
