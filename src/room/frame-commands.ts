@@ -2,16 +2,27 @@
 import { AppError } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
 import { type ClientMessage, decodeSdkFrame, encodeBroadcasts } from '../protocol/client-messages.ts';
+import type { FeedRequest } from '../protocol/feeds.ts';
 import { decodeYjsFrame, type YjsClientFrame } from '../protocol/yjs-frames.ts';
 import type { Command } from './shapes.ts';
 import type { SocketTarget } from './socket-target.ts';
 
+interface Sender {
+  readonly kind: SocketTarget['kind'];
+  readonly from: SessionId;
+  /** Hears at once what the room is not asked. */
+  readonly asker: { askFeeds(request: FeedRequest): void };
+}
+
 /** @throws AppError FRAME_INVALID */
-export function commandsOf(
-  data: string | Uint8Array,
-  { kind, from }: { kind: SocketTarget['kind']; from: SessionId },
-): Command[] {
-  return kind === 'sdk' ? sdkCommands(data, from) : yjsCommands(data, from);
+export function commandsOf(data: string | Uint8Array, { kind, from, asker }: Sender): Command[] {
+  if (kind === 'yjs') return yjsCommands(data, from);
+  const commands: Command[] = [];
+  for (const message of sdkMessages(data)) {
+    if (message.type === 'feed.request') asker.askFeeds(message.request);
+    else commands.push(commandOf(message, from));
+  }
+  return commands;
 }
 
 /** A frame of the events among these, which another session may say; null when there are none. */
@@ -29,19 +40,16 @@ export function askForOthers(kind: SocketTarget['kind'], from: SessionId): Comma
 }
 
 /** Binary frames mean nothing to the SDK's protocol and are passed over. */
-function sdkCommands(data: string | Uint8Array, from: SessionId): Command[] {
-  if (typeof data !== 'string') return [];
-  return decodeSdkFrame(data).map((message) => commandOf(message, from));
+function sdkMessages(data: string | Uint8Array): ClientMessage[] {
+  return typeof data === 'string' ? decodeSdkFrame(data) : [];
 }
 
-function commandOf(message: ClientMessage, from: SessionId): Command {
+function commandOf(message: Exclude<ClientMessage, { type: 'feed.request' }>, from: SessionId): Command {
   switch (message.type) {
     case 'presence':
       return { type: 'presence.patch', from, data: message.data, targetActor: message.targetActor };
     case 'broadcast':
       return { type: 'event.broadcast', from, event: message.event };
-    case 'feed.request':
-      return { type: 'feed.request', from, requestId: message.requestId };
     case 'storage.fetch':
       return { type: 'storage.fetch', from };
     case 'storage.change':

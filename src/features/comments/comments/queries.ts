@@ -6,13 +6,13 @@ import { soughtId } from '../../../base/text.ts';
 import { type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import type { CommentBody, CommentDocument, CommentMetadata, Reaction, Visibility } from '../../../protocol/comments.ts';
 import { mentionsIn } from '../../../protocol/comments.ts';
+import { lockRoom } from '../../../room/room-row.ts';
 import { attach } from '../attachments/queries.ts';
 import { findComment } from '../documents/queries.ts';
 import {
   type Change,
   type ChangeDeps,
   deleteThread,
-  lockRoom,
   THREAD_COLUMNS,
   type ThreadRow,
   teller,
