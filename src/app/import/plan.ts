@@ -33,7 +33,7 @@ noted in a file, and what was under way is done once more without harm. Rooms th
   --compare          read each room again from both sides and compare Storage and Yjs
   --open             rooms out of a folder may be entered by everybody with the public key; otherwise with tokens only
 
-Not brought over: threads and comments, notifications, version history, files of Storage, Yjs subdocuments, who is connected.
+Not brought over: threads and comments, feeds, notifications, version history, files of Storage, Yjs subdocuments, who is connected.
 Exit codes: 0 all rooms are there, 1 some failed (they are listed) or the source could not say which there are (run it again), 2 a flag is wrong.
 `;
 
