@@ -15,7 +15,7 @@ const TEST_MS_MAX = 120_000;
 describe.skipIf(!services.has('browser'))('Thread, Composer and InboxNotification', async () => {
   const server = await aServer();
   const browser = await launchBrowser();
-  const site = await openSite(server);
+  const site = await openSite(server, 'app.tsx');
   afterAll(async () => {
     await browser.close();
     await site.close();

@@ -12,16 +12,17 @@ export interface Site {
   close(): Promise<void>;
 }
 
-const ENTRY = fileURLToPath(new URL('./page/app.tsx', import.meta.url));
+const PAGES = new URL('./page/', import.meta.url);
 const STYLE = `body { font-family: system-ui; margin: 24px; background: #f5f5f4 } #root { display: flex; gap: 24px; align-items: start }
   main { flex: 3; display: grid; gap: 16px } aside { flex: 2 } .thread, .new-thread, aside { background: white; border-radius: 8px }
   .applaud { margin: 8px 16px; font-size: 12px } h2 { font-size: 14px; padding: 0 12px }`;
-const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Comments</title><link rel="stylesheet" href="/app.css">
-<style>${STYLE}</style><div id="root"></div><script type="module" src="/app.js"></script></html>`;
+const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Site</title><link rel="stylesheet" href="/site.css">
+<style>${STYLE}</style><div id="root"></div><script type="module" src="/site.js"></script></html>`;
 
-export async function openSite(server: TestServer): Promise<Site> {
+/** `entry`: the page, among those beside this file. */
+export async function openSite(server: TestServer, entry: 'app.tsx' | 'feeds.tsx'): Promise<Site> {
   const { outputFiles } = await build({
-    entryPoints: [ENTRY],
+    entryPoints: { site: fileURLToPath(new URL(entry, PAGES)) },
     bundle: true,
     write: false,
     format: 'esm',
@@ -30,7 +31,7 @@ export async function openSite(server: TestServer): Promise<Site> {
     define: { 'process.env.NODE_ENV': '"production"' },
     logLevel: 'error',
   });
-  const files = new Map(outputFiles.map(({ path, contents }) => [path, contents]));
+  const files = new Map([['/site.css', Buffer.alloc(0)], ...outputFiles.map(({ path, contents }) => [path, contents] as const)]);
   const http = createServer(async (request, response) => {
     const path = request.url!.split('?')[0]!;
     if (path === '/auth') {
