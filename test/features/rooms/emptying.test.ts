@@ -70,6 +70,28 @@ test('[RM75] A room of many threads is emptied ahead of its deletion, the oldest
   expect(await left(db)).toEqual({ threads: 40, comments: 800, notified: 800 });
 });
 
+test('[FE25] messages weigh what they take on the disk: long ones go ahead of their room, long ones that are kept short go with it', async () => {
+  const db = await postgres.open();
+  const leftOf = async (name: string, text: Query): Promise<number> => {
+    const id = asRoomId(name);
+    await roomOf(db, id, { threads: 0, each: 0 });
+    await db.change(
+      sql`insert into feeds (room_pk, id, created_at, updated_at) select pk, 'chat', now(), now() from rooms where id = ${id}`,
+    );
+    await db.change(sql`
+      insert into feed_messages (room_pk, feed_pk, id, data, created_at, updated_at)
+      select f.room_pk, f.pk, 'm' || n, json_build_object('text', (${text})), now(), now()
+        from feeds f join rooms r on r.pk = f.room_pk, generate_series(1, 400) n where r.id = ${id}`);
+    await emptyAhead(db, id);
+    const messages = await db.query(sql`select from feed_messages m join rooms r on r.pk = m.room_pk where r.id = ${id}`);
+    return messages.length;
+  };
+  expect(
+    await leftOf('long', sql`select string_agg(sha256((n || '-' || part)::bytea)::text, '') from generate_series(1, 2000) part`),
+  ).toBeLessThan(400);
+  expect(await leftOf('kept short', sql`repeat('x', 130000)`)).toBe(400);
+});
+
 test('[RM78] what a room has many of beside threads goes ahead of it, too, and leaves what is to be known of it', async () => {
   const db = await postgres.open();
   const id = asRoomId('full');
