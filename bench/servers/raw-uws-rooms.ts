@@ -14,7 +14,7 @@ import { type Sql, sql } from '../../src/kernel/persistence/sql.ts';
 import { SqlJournal } from '../../src/kernel/persistence/sql-journal.ts';
 import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
 import { encodeForYjs, type ServerMessage } from '../../src/protocol/server-messages.ts';
-import { commandsOf } from '../../src/room/frame-commands.ts';
+import { saidIn } from '../../src/room/frame-commands.ts';
 import { encodeRecord } from '../../src/room/journal-record.ts';
 import { decide, emptyRoom } from '../../src/room/room.ts';
 import type { Audience, Command, RoomState } from '../../src/room/shapes.ts';
@@ -23,8 +23,6 @@ import type { Audience, Command, RoomState } from '../../src/room/shapes.ts';
 const BEAT_MS = 100;
 const LIMITS = { connectionsMax: 1_000, presenceBytesMax: 64 * 1024, ydocsMax: 100 };
 const NUMBERS = { from: 1, to: 1_000 };
-/** Feeds are the SDK's. */
-const NOBODY = { askFeeds: () => undefined };
 const EPOCH = 1;
 
 export type Hear = (frame: Uint8Array) => void;
@@ -116,7 +114,7 @@ export class KeptRoom implements Appender {
   }
 
   hear(frame: Uint8Array, from: SessionId): void {
-    for (const command of commandsOf(frame, { kind: 'yjs', from, asker: NOBODY })) this.#act(command);
+    for (const command of saidIn(frame, { kind: 'yjs', from }).commands) this.#act(command);
   }
 
   append(): void {

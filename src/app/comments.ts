@@ -40,7 +40,7 @@ export function commentParts({ db, outbox, rooms, byDefault, findRoom }: Comment
   outbox.consume('live', async (rows, tx) => {
     const found = await hintsOf(rows.map(appEventOf), tx);
     return () => {
-      for (const hint of found) hints.tell(hint);
+      for (const hint of found) void hints.tell(hint);
     };
   });
   const readers = new ReaderNotes({ db, clock: systemClock });

@@ -27,10 +27,8 @@ export function feedParts({ db, rooms, log }: FeedParts): Feeds {
     db,
     nowMs: () => systemClock.nowMs(),
     newId: (prefix) => newId(systemRandom, prefix),
-    tell({ roomId, ...news }) {
-      hints.tell({ roomId, command: { type: 'feeds.tell', ...news }, atMs: systemClock.nowMs() });
-    },
+    tell: ({ roomId, ...news }) => hints.tell({ roomId, command: { type: 'feeds.tell', ...news }, atMs: systemClock.nowMs() }),
   };
-  const desk = new FeedDesk({ answer: (request, by) => answerFeedRequest(request, by, deps), log });
+  const desk = new FeedDesk({ answer: (request, by) => answerFeedRequest(request, by, deps), clock: systemClock, log });
   return { routes: feedRoutes(deps), desk };
 }

@@ -21,6 +21,11 @@ interface RoomHintsDeps {
   readonly clock: Pick<Clock, 'nowMs'>;
 }
 
+interface Waiting {
+  readonly hint: RoomHint;
+  readonly told: (wasTold: boolean) => void;
+}
+
 /** Nobody waits longer for a hint: by then clients have asked for themselves what changed. */
 const LASTS_MS = 300_000;
 /** For one room that takes long to load; more are lost. */
@@ -29,26 +34,30 @@ const WAITING = { itemsMax: 1_000, bytesMax: 4 * 1024 * 1024 };
 export class RoomHints {
   readonly #deps: RoomHintsDeps;
   /** Behind the hint that a room is told at this moment. */
-  readonly #waiting = new PassingMap<RoomId, BoundedQueue<RoomHint>>();
+  readonly #waiting = new PassingMap<RoomId, BoundedQueue<Waiting>>();
 
   constructor(deps: RoomHintsDeps) {
     this.#deps = deps;
   }
 
-  /** Never throws. */
-  tell(hint: RoomHint): void {
-    const waiting = this.#waiting.get(hint.roomId);
-    if (waiting === undefined) void this.#tellAll(hint);
-    else waiting.push(hint, roughBytesOf(hint.command, WAITING.bytesMax));
+  /** Whether a room that is awake was told. Never rejects. */
+  tell(hint: RoomHint): Promise<boolean> {
+    return new Promise((told) => {
+      const waiting = this.#waiting.get(hint.roomId);
+      if (waiting === undefined) void this.#tellAll({ hint, told });
+      else if (!waiting.push({ hint, told }, roughBytesOf(hint.command, WAITING.bytesMax))) told(false);
+    });
   }
 
-  async #tellAll(first: RoomHint): Promise<void> {
+  async #tellAll(first: Waiting): Promise<void> {
     const { rooms, clock } = this.#deps;
-    const waiting = new BoundedQueue<RoomHint>(WAITING);
-    this.#waiting.set(first.roomId, waiting);
-    for (let hint: RoomHint | undefined = first; hint !== undefined; hint = waiting.shift()) {
-      if (clock.nowMs() - hint.atMs <= LASTS_MS) await rooms.tellIfAwake(hint.roomId, hint.command);
+    const waiting = new BoundedQueue<Waiting>(WAITING);
+    const { roomId } = first.hint;
+    this.#waiting.set(roomId, waiting);
+    for (let next: Waiting | undefined = first; next !== undefined; next = waiting.shift()) {
+      const { hint, told } = next;
+      told(clock.nowMs() - hint.atMs <= LASTS_MS && (await rooms.tellIfAwake(roomId, hint.command)));
     }
-    this.#waiting.delete(first.roomId); // in the turn of the last look, so none falls between
+    this.#waiting.delete(roomId); // in the turn of the last look, so none falls between
   }
 }

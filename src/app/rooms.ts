@@ -120,7 +120,7 @@ export async function startRooms({
   };
   const feeds = feedParts({
     db,
-    rooms: { tellIfAwake: async (roomId, command) => standing.worker?.door.tellIfAwake(roomId, command) },
+    rooms: { tellIfAwake: async (roomId, command) => (await standing.worker?.door.tellIfAwake(roomId, command)) === true },
     log,
   });
   const deps: WorkerDeps = {

@@ -17,7 +17,7 @@ export interface ConnectionDeps {
   readonly admit: (target: SocketTarget, visit: Visit) => Promise<Admission>;
   /** Those of the files that the room does not have. */
   readonly findMissingFiles: (roomId: RoomId, fileIds: readonly string[]) => Promise<readonly string[]>;
-  readonly feeds: Pick<FeedDesk, 'take'>;
+  readonly feeds: Pick<FeedDesk, 'take' | 'goOn' | 'forget'>;
   /** Where what sockets say waits while this worker is behind. */
   readonly intake: Intake;
   readonly limits: ConnectionLimits;

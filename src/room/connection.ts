@@ -11,7 +11,6 @@ import type { RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { Line } from '../kernel/actor/slot.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
-import type { FeedRequest } from '../protocol/feeds.ts';
 import { isSameAccess } from '../protocol/permissions.ts';
 import type { Admission } from './admission.ts';
 import type { ConnectionBook } from './connection-book.ts';
@@ -20,7 +19,7 @@ import type { Phase, Who } from './connection-phase.ts';
 import { EarlyFrames } from './early-frames.ts';
 import type { FeedAsker } from './feed-desk.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
-import { askForOthers, CATCH_UP_MS_MAX, commandsOf, eventsFrame } from './frame-commands.ts';
+import { askForOthers, CATCH_UP_MS_MAX, eventsFrame, saidIn } from './frame-commands.ts';
 import type { Speaker, Waiting } from './intake.ts';
 import type { Hearer } from './recipient.ts';
 import { ANEW_MS_MAX, ASKED_AGAIN_MS_MAX, pauseBeforeRejoinMs, REJOIN_AFTER } from './rejoin.ts';
@@ -92,10 +91,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client, FeedA
 
   /** The room is not where it was, or something on the way to it or from it may be lost: another session joins over this socket, and what comes meanwhile is not passed on. Never throws. */
   rejoin(afterMs = 0): void {
-    if (this.#goneBy !== null) {
-      this.leave();
-      return;
-    }
+    if (this.#goneBy !== null) this.leave(); // and is closed
     this.#isLost = true;
     const phase = this.#phase;
     if (phase.name !== 'entered') return; // the join under way looks at the flag
@@ -114,6 +110,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client, FeedA
         await this.#join({ roomId, target }, () => {
           this.#unanswered?.rejoined();
           this.pass(this.#told.again(this.id));
+          this.#deps.feeds.goOn(this);
           this.#hearEarly();
         });
         return;
@@ -170,6 +167,10 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client, FeedA
     return 'roomId' in this.#phase ? this.#phase.roomId : this.#wanted;
   }
 
+  get isRejoining(): boolean {
+    return this.#phase.name === 'rejoining';
+  }
+
   get isClosed(): boolean {
     return this.#phase.name === 'closed';
   }
@@ -203,6 +204,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client, FeedA
   /** Closes with the code and the sentence of the refusal; what was sent before still arrives, but for what is held. */
   refuse(refusal: AppError): void {
     this.#close(refusal);
+    this.#deps.feeds.forget(this);
     this.leave();
   }
 
@@ -327,10 +329,6 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client, FeedA
     return this.#files.take(commands, data.length);
   }
 
-  askFeeds(request: FeedRequest): void {
-    this.#deps.feeds.take(request, this);
-  }
-
   pass(commands: readonly Command[]): void {
     for (const command of commands) {
       if (this.#told.isEcho(command)) continue;
@@ -351,20 +349,20 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client, FeedA
   /** While there is nobody to tell: events are kept as far as they fit, of the rest the client brings back what counts. */
   #keep(commands: readonly Command[]): void {
     for (const command of commands) this.#unanswered?.note(command);
-    if (!commands.every((command) => this.#told.keep(command))) {
-      this.refuse(presenceTooLarge());
-      return;
-    }
     const events = eventsFrame(commands);
-    if (events !== null) this.#keepEarly(events);
+    if (!commands.every((command) => this.#told.keep(command))) this.refuse(presenceTooLarge());
+    else if (events !== null) this.#keepEarly(events);
   }
 
   /** None when the frame is refused: the socket is then closed. */
   #commandsOf(data: string | Uint8Array): Command[] {
     try {
       if (this.#unanswered?.isFull === true) throw new AppError('ROOM_OVERLOADED');
-      const commands = commandsOf(data, { kind: this.#kind, from: this.id, asker: this });
-      return commands.length > 1 && !this.#isWithinRate(commands.length - 1) ? [] : commands; // the frame itself has been counted
+      const { commands, requests } = saidIn(data, { kind: this.#kind, from: this.id });
+      const messages = commands.length + requests.length;
+      if (messages > 1 && !this.#isWithinRate(messages - 1)) return []; // the frame itself has been counted
+      for (const request of requests) this.#deps.feeds.take(request, this);
+      return commands;
     } catch (error) {
       this.refuse(this.#asRefusal(error));
       return [];
@@ -388,6 +386,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client, FeedA
     this.#unanswered?.end();
     this.#deps.intake.forget(this);
     this.#book.forget(this);
+    this.#deps.feeds.goOn(this);
     if ('roomId' in phase) this.#tellLeave(phase.roomId);
   }
 

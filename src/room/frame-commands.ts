@@ -10,19 +10,23 @@ import type { SocketTarget } from './socket-target.ts';
 interface Sender {
   readonly kind: SocketTarget['kind'];
   readonly from: SessionId;
-  /** Hears at once what the room is not asked. */
-  readonly asker: { askFeeds(request: FeedRequest): void };
+}
+
+interface Said {
+  readonly commands: Command[];
+  /** What the room is not asked. */
+  readonly requests: FeedRequest[];
 }
 
 /** @throws AppError FRAME_INVALID */
-export function commandsOf(data: string | Uint8Array, { kind, from, asker }: Sender): Command[] {
-  if (kind === 'yjs') return yjsCommands(data, from);
-  const commands: Command[] = [];
+export function saidIn(data: string | Uint8Array, { kind, from }: Sender): Said {
+  if (kind === 'yjs') return { commands: yjsCommands(data, from), requests: [] };
+  const said: Said = { commands: [], requests: [] };
   for (const message of sdkMessages(data)) {
-    if (message.type === 'feed.request') asker.askFeeds(message.request);
-    else commands.push(commandOf(message, from));
+    if (message.type === 'feed.request') said.requests.push(message.request);
+    else said.commands.push(commandOf(message, from));
   }
-  return commands;
+  return said;
 }
 
 /** A frame of the events among these, which another session may say; null when there are none. */

@@ -328,9 +328,9 @@ export interface RoomDoor {
   askIfAwake(roomId: RoomId, command: Command): Promise<{ readonly reply: unknown } | null>;
   /**
    * The same without an answer, and only if the room is awake: a sleeping room has nobody to tell. Resolves when the room has heard it, or cannot be
-   * reached. Never rejects.
+   * reached; false when none has. Never rejects.
    */
-  tellIfAwake(roomId: RoomId, command: Command): Promise<void>;
+  tellIfAwake(roomId: RoomId, command: Command): Promise<boolean>;
   /**
    * A change of the database took the room from its owner, which is `at` that worker: tells it to send everybody away and forget the room.
    * Resolves when nobody answers for the room as it was any more, which takes a lease at worst. Never rejects.

@@ -66,7 +66,7 @@ test('[CM65] a room that takes long holds up nobody, and what follows for it wai
     ...door,
     async tellIfAwake(roomId, command) {
       if (door.told.length === 0) await new Promise<void>((resolve) => (answer = resolve));
-      await door.tellIfAwake(roomId, command);
+      return door.tellIfAwake(roomId, command);
     },
   };
   const toldIds = () => door.told.map(([, command]) => (command.type === 'comments.tell' ? command.message : null));

@@ -103,7 +103,7 @@ export function aDoor(rooms: readonly string[], replies: { readonly [type in Com
       told.push([roomId, command]);
       return rooms.includes(roomId) ? { reply: replies[command.type] ?? null } : null;
     },
-    tellIfAwake: async (roomId, command) => void told.push([roomId, command]),
+    tellIfAwake: async (roomId, command) => told.push([roomId, command]) > 0,
     close: async (roomId, { code, facts }) => void told.push([roomId, { type: 'room.close', code, facts }]),
   };
 }

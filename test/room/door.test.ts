@@ -18,7 +18,7 @@ function aDoor() {
   const ask = () => new Promise<never>((resolve, reject) => asked.push({ resolve: resolve as (value: unknown) => void, reject }));
   const journal = { oldestMs: 0 };
   const others = { isFull: () => false, close: async () => undefined };
-  const router = { ask, askIfAwake: ask, tellIfAwake: async () => undefined };
+  const router = { ask, askIfAwake: ask, tellIfAwake: async () => true };
   const door = openDoor({ clock, router, oldestAppendMs: () => journal.oldestMs, ...others });
   /** What became of it: nothing yet, an answer, or the code of its error. */
   const outcomeOf = async (question: Promise<unknown>): Promise<unknown> => {

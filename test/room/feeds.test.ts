@@ -1,14 +1,14 @@
 /** What those in a room are told of its feeds, and what becomes of their requests. */
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../src/base/errors.ts';
-import { asRoomId } from '../../src/base/ids.ts';
+import { asRoomId, asSessionId } from '../../src/base/ids.ts';
 import { silentLog } from '../../src/base/observe.ts';
 import type { FeedRequest } from '../../src/protocol/feeds.ts';
 import { FULL_ACCESS } from '../../src/protocol/permissions.ts';
-import type { FeedAnswerMessage } from '../../src/protocol/server-messages.ts';
-import { type FeedAsker, FeedDesk } from '../../src/room/feed-desk.ts';
+import { type FeedAnswer, type FeedAsker, FeedDesk } from '../../src/room/feed-desk.ts';
 import { decideFeedsTell } from '../../src/room/feeds.ts';
 import { emptyRoom } from '../../src/room/room.ts';
+import { manualClock } from '../support/manual-clock.ts';
 
 describe('news', () => {
   const room = () => emptyRoom(asRoomId('r'), { from: 1, to: 1_000 });
@@ -39,19 +39,26 @@ describe('requests', () => {
     ({ kind: 'feed.add', requestId, fields, flaw: null }) as FeedRequest;
 
   function aDesk() {
-    const asked: { requestId: string; answer(message: FeedAnswerMessage | null): void; fail(error: unknown): void }[] = [];
+    const asked: { requestId: string; answer(answer: FeedAnswer): void; fail(error: unknown): void }[] = [];
+    const clock = manualClock();
     const desk = new FeedDesk({
+      clock,
       answer: ({ requestId }) => new Promise((answer, fail) => asked.push({ requestId, answer, fail })),
       log: silentLog,
     });
     const sent: any[] = [];
-    const asker: FeedAsker = {
+    const asker = {
+      id: asSessionId('s-1'),
+      isRejoining: false as boolean,
       roomId: 'r',
       who: { kind: 'sdk', userId: 'u', info: null, permissions: FULL_ACCESS },
-      sendNow: (frames) => sent.push(...frames.flatMap(({ data }) => JSON.parse(data as string))),
-    };
-    return { desk, asked, sent, asker, turn: () => new Promise((done) => setImmediate(done)) };
+      sendNow: (frames) => void sent.push(...frames.flatMap(({ data }) => JSON.parse(data as string))),
+    } satisfies FeedAsker;
+    return { clock, desk, asked, sent, asker, turn: () => new Promise((done) => setImmediate(done)) };
   }
+
+  const news: FeedAnswer = { message: { type: 'feed.deleted', feedId: 'f' }, isTold: true };
+  const NEWS = { type: 503, feedId: 'f' };
 
   test('[FE14] requests of one client are answered one after the other, those of another meanwhile', async () => {
     const { desk, asked, asker, turn } = aDesk();
@@ -62,7 +69,7 @@ describe('requests', () => {
     asked[0]!.fail(new AppError('DATABASE_UNAVAILABLE'));
     await turn();
     expect(asked.map(({ requestId }) => requestId)).toEqual(['1', 'other', '2']);
-    asked[2]!.answer(null);
+    asked[2]!.answer(news);
     await turn();
     desk.take(request('3'), asker);
     expect(asked.at(-1)!.requestId).toBe('3');
@@ -90,5 +97,75 @@ describe('requests', () => {
     expect(many.sent).toMatchObject([{ requestId: '1001', code: 'ROOM_OVERLOADED' }]);
     for (let n = 0; n <= 5; n += 1) large.desk.take(request(`${n}`, { data: 'x'.repeat(1_000_000) }), large.asker);
     expect(large.sent).toMatchObject([{ requestId: '5', code: 'ROOM_OVERLOADED' }]);
+  });
+
+  test('[FE20] what has waited for four seconds is refused, not done: its client has been told that it failed', async () => {
+    const { clock, desk, asked, sent, asker, turn } = aDesk();
+    for (const requestId of ['1', '2', '3']) desk.take(request(requestId), asker);
+    clock.advance(4_000);
+    desk.take(request('4'), asker);
+    asked[0]!.fail(new AppError('DATABASE_UNAVAILABLE'));
+    await turn();
+    clock.advance(1);
+    asked[1]!.answer(news);
+    await turn();
+    expect(asked.map(({ requestId }) => requestId)).toEqual(['1', '2', '4']);
+    expect(sent).toMatchObject([
+      { requestId: '1', code: 'DATABASE_UNAVAILABLE' },
+      { requestId: '3', code: 'ROOM_OVERLOADED' },
+    ]);
+  });
+
+  test('[FE21] who is on the way to its room asks once it is there', async () => {
+    const { desk, asked, asker, turn } = aDesk();
+    desk.take(request('1'), asker);
+    desk.take(request('2'), asker);
+    asker.isRejoining = true;
+    asked[0]!.answer(news);
+    await turn();
+    desk.take(request('3'), asker);
+    expect(asked.length).toBe(1);
+    asker.isRejoining = false;
+    desk.goOn(asker);
+    desk.goOn(asker);
+    expect(asked.map(({ requestId }) => requestId)).toEqual(['1', '2']);
+    asked[1]!.answer(news);
+    await turn();
+    expect(asked.map(({ requestId }) => requestId)).toEqual(['1', '2', '3']);
+  });
+
+  test('[FE22] whoever asked is told by its room, or where it was not there by itself', async () => {
+    const { desk, asked, sent, asker, turn } = aDesk();
+    const answer = async (isTold: boolean): Promise<unknown[]> => {
+      asked.pop()!.answer({ ...news, isTold });
+      await turn();
+      return sent.splice(0);
+    };
+    desk.take(request('1'), asker);
+    expect(await answer(true)).toEqual([]);
+    desk.take(request('2'), asker);
+    expect(await answer(false)).toEqual([NEWS]);
+    desk.take(request('3'), asker);
+    asker.isRejoining = true;
+    expect(await answer(true)).toEqual([NEWS]);
+    asker.isRejoining = false;
+    desk.take(request('4'), asker);
+    asker.id = asSessionId('s-2');
+    expect(await answer(true)).toEqual([NEWS]);
+  });
+
+  test('[FE23] of who was sent away nothing more is done, of who left all', async () => {
+    const { desk, asked, asker, turn } = aDesk();
+    for (const requestId of ['1', '2']) desk.take(request(requestId), asker);
+    desk.forget(asker);
+    desk.goOn(asker);
+    asked[0]!.answer(news);
+    await turn();
+    expect(asked.length).toBe(1);
+    for (const requestId of ['3', '4']) desk.take(request(requestId), asker);
+    desk.goOn(asker);
+    asked[1]!.answer(news);
+    await turn();
+    expect(asked.map(({ requestId }) => requestId)).toEqual(['1', '3', '4']);
   });
 });

@@ -33,6 +33,7 @@ function aGateway(limits: { messages?: Rate } = {}) {
   const visits: Visit[] = [];
   const told: Command[] = [];
   const elsewhere: string[] = [];
+  const requests: string[] = [];
   const asked: { command: Command; answer: (value: unknown) => void }[] = [];
   const gateway = new Gateway({
     clock,
@@ -61,7 +62,11 @@ function aGateway(limits: { messages?: Rate } = {}) {
       loseSessions: () => undefined,
     },
     findMissingFiles: async () => [],
-    feeds: { take: () => undefined },
+    feeds: {
+      take: ({ requestId }) => void requests.push(requestId),
+      goOn: () => void requests.push('goes on'),
+      forget: () => void requests.push('is forgotten'),
+    },
     chance: () => 0.5,
     admit: (_, visit) =>
       new Promise((resolve, reject) => {
@@ -108,7 +113,7 @@ function aGateway(limits: { messages?: Rate } = {}) {
     await settled();
     return socket;
   };
-  return { gateway, clock, doors, visits, told, elsewhere, asked, open, enter, shed };
+  return { gateway, clock, doors, visits, told, elsewhere, requests, asked, open, enter, shed };
 }
 
 const permits = (told: readonly Command[]): Permissions[] =>
@@ -180,6 +185,34 @@ test('[FO17] what many are owed is sent before one of them is closed, lost, or s
   expect(away.sent).toEqual(['late', 'late', 'late']);
   expect(away.closes).toHaveLength(1);
   clock.turn();
+});
+
+test('[FE24] requests about feeds count as messages, and of a frame that is too much none is asked', async () => {
+  const { enter, requests } = aGateway();
+  const client = await enter();
+  const ask = (...ids: number[]) =>
+    client.handler.message(JSON.stringify(ids.map((id) => ({ type: 510, requestId: String(id) }))));
+  ask(...Array(19).keys());
+  expect([requests.splice(0).length, client.closes]).toEqual([19, []]);
+  ask(19, 20);
+  expect([requests.splice(0), client.closes]).toEqual([['is forgotten', 'goes on'], [1008]]);
+});
+
+test('[FE21] [FE23] what waits of a client goes on once it has joined anew, or left, and is forgotten when it is sent away', async () => {
+  const { gateway, enter, asked, requests } = aGateway();
+  const [back, gone] = [await enter(), await enter()];
+  gateway.loseSessions([asSessionId('w-1')]);
+  back.handler.message('[{"type":510,"requestId":"1"}]');
+  await settled();
+  expect(requests.splice(0)).toEqual(['1']);
+  asked.at(-1)!.answer({ actor: 1 });
+  await settled();
+  expect(requests.splice(0)).toEqual(['goes on']);
+  back.handler.message('no JSON');
+  expect(requests.splice(0)).toEqual(['is forgotten', 'goes on']);
+  gone.handler.closed(1000, '');
+  await settled();
+  expect(requests).toEqual(['goes on']);
 });
 
 test('[GW2] the rate counts messages, however they are packed in frames, and pings too', async () => {

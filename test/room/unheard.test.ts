@@ -53,7 +53,7 @@ async function twoWorkers({
     },
     limits: {} as WorkerDeps['limits'],
     watcher: { ...noWatcher, look },
-    sockets: { admit: unused, findMissingFiles: unused, feeds: { take: unused } },
+    sockets: { admit: unused, findMissingFiles: unused, feeds: { take: unused, goOn: unused, forget: unused } },
   });
   onTestFinished(() => worker.stop());
   const other = network.join(asWorkerAddress('b:1'));

@@ -223,7 +223,7 @@ export class Machine {
           expiresAtMs: Number.POSITIVE_INFINITY,
         }),
         findMissingFiles: async () => [],
-        feeds: { take: () => undefined },
+        feeds: { take: () => undefined, goOn: () => undefined, forget: () => undefined },
       },
     };
   }

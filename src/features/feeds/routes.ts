@@ -42,8 +42,8 @@ export interface FeedDeps {
   readonly db: Sql;
   nowMs(): number;
   newId(prefix: string): string;
-  /** Tells those who are in the room. Never throws. */
-  tell(news: FeedNews): void;
+  /** Tells those who are in the room; whether their room was reached. Never rejects. */
+  tell(news: FeedNews): Promise<boolean>;
 }
 
 const route = routeFor<FeedDeps>();
@@ -245,7 +245,7 @@ function told<Thing>(
   { tell }: FeedDeps,
   afterCommit: Input<unknown, unknown, unknown>['afterCommit'],
 ): Thing {
-  if (hasChanged) afterCommit(() => tell(news));
+  if (hasChanged) afterCommit(() => void tell(news));
   return thing;
 }
 

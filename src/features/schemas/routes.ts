@@ -184,7 +184,7 @@ export const detachSchemaRoute = route({
   async handle({ params, afterCommit }, { db, rooms }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const upTo = await detachSchema(db, roomId);
-    afterCommit(() => rooms.tellIfAwake(roomId, { type: 'schema.detach', upTo }));
+    afterCommit(async () => void (await rooms.tellIfAwake(roomId, { type: 'schema.detach', upTo })));
   },
 });
 

@@ -137,10 +137,10 @@ export class Router<Command> {
     return this.#deps.host.lineTo(key);
   }
 
-  /** Hands `command` to the actor if it is awake anywhere, and resolves when it was. Never rejects: what could not be handed on is dropped. */
-  async tellIfAwake(key: string, command: Command): Promise<void> {
-    if (this.#deps.host.tell(key, command)) return;
-    await this.askIfAwake(key, command).catch(() => null);
+  /** Hands `command` to the actor if it is awake anywhere; whether it was. Never rejects: what could not be handed on is dropped. */
+  async tellIfAwake(key: string, command: Command): Promise<boolean> {
+    if (this.#deps.host.tell(key, command)) return true;
+    return (await this.askIfAwake(key, command).catch(() => null)) !== null;
   }
 
   /** Hands it to the actor at that worker, if there is one: what is done there has been done when this resolves. @throws AppError as `Bus.ask` */

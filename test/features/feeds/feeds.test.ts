@@ -25,7 +25,7 @@ beforeEach(async () => {
   roomId = asRoomId(`room ${rooms}`);
   await db.query(sql`insert into rooms (id) values (${roomId})`);
   told = [];
-  deps = { db, nowMs: () => NOW_MS, newId: (prefix) => newId(systemRandom, prefix), tell: (news) => told.push(news) };
+  deps = { db, nowMs: () => NOW_MS, newId: (prefix) => newId(systemRandom, prefix), tell: async (news) => told.push(news) > 0 };
   call = callerOf(feedRoutes(deps));
 });
 
@@ -44,12 +44,13 @@ const expectMalformed = ({ status, json }: Answer, words: string): void => {
   expect(status).toBe(422);
   expect(json.message).toContain(words);
 };
-const asked = (kind: FeedRequest['kind'], fields: object) =>
+const answered = (kind: FeedRequest['kind'], fields: object) =>
   answerFeedRequest(
     { kind, requestId: 'r', fields: fields as FeedRequest['fields'], flaw: null },
     { roomId, permissions: FULL_ACCESS },
     deps,
   );
+const asked = async (kind: FeedRequest['kind'], fields: object) => (await answered(kind, fields)).message;
 
 describe('what feeds hold', () => {
   test('[FE2] metadata are texts and lists of texts: null removes one, what is not named stays, and bounds count what would be there', async () => {
@@ -177,6 +178,20 @@ describe('what is told', () => {
     const [one, other] = told.slice(-2);
     expect(one!.message).toMatchObject({ messages: [{ data: { n: 1 } }] });
     expect(other!.change).toBeGreaterThan(one!.change);
+  });
+
+  test('[FE22] a client is answered by the news that its room is told, or where it was not by the same news', async () => {
+    const isTold = async (kind: FeedRequest['kind'], fields: object) =>
+      (await answered(kind, { feedId: 'chat', ...fields })).isTold;
+    expect(await isTold('feed.add', {})).toBe(true);
+    expect(await isTold('messages.fetch', {})).toBe(false);
+    expect(await isTold('message.add', { id: 'm', data: {} })).toBe(true);
+    expect(await isTold('message.update', { messageId: 'm', data: { n: 1 }, updatedAt: 1 })).toBe(false); // it stays as it is
+    deps = { ...deps, tell: async () => false };
+    expect(await answered('message.update', { feedId: 'chat', messageId: 'm', data: { n: 2 } })).toMatchObject({
+      isTold: false,
+      message: { type: 'feed-messages.updated', feedId: 'chat', messages: [{ id: 'm', data: { n: 2 } }] },
+    });
   });
 
   test('[FE8] a request of a client that says nonsense is refused with the key', async () => {

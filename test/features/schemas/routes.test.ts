@@ -41,7 +41,8 @@ beforeEach(async () => {
     },
     async tellIfAwake(roomId, command) {
       await recording.tellIfAwake(roomId, command);
-      return tell();
+      await tell();
+      return true;
     },
   };
   call = callerOf(schemaRoutes({ db, rooms, nowMs: () => Date.parse(NOW) }));

@@ -195,7 +195,7 @@ export class FallingRoom {
       sheds: () => false,
       connectionsMax: PLENTY,
       findMissingFiles: async () => [],
-      feeds: { take: () => undefined },
+      feeds: { take: () => undefined, goOn: () => undefined, forget: () => undefined },
       chance: () => 0,
       limits,
       elsewhere: { deliver: () => null, closeSessions: () => undefined, loseSessions: () => undefined },

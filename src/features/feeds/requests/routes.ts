@@ -9,7 +9,8 @@ import type { RoomId } from '../../../base/ids.ts';
 import { type Check, makeCheck } from '../../../kernel/transport/validate.ts';
 import { FEED_LIMITS, type FeedRequest } from '../../../protocol/feeds.ts';
 import type { Permissions } from '../../../protocol/permissions.ts';
-import type { FeedAnswerMessage, FeedNewsMessage } from '../../../protocol/server-messages.ts';
+import type { FeedAnswerMessage } from '../../../protocol/server-messages.ts';
+import type { FeedAnswer } from '../../../room/feed-desk.ts';
 import { createFeed, createMessage, type Done, deleteFeed, deleteMessage, updateFeed, updateMessage } from '../queries.ts';
 import { type FeedDeps, pageOfFeeds, pageOfMessages } from '../routes.ts';
 import { checkData, checkId, checkMay, checkTime, metadataAfter, pastOf } from '../rules.ts';
@@ -23,14 +24,18 @@ interface Place {
 interface Handler {
   readonly need: 'read' | 'write';
   readonly check: Check;
-  handle(fields: unknown, place: Place, deps: FeedDeps): Promise<FeedAnswerMessage | FeedNewsMessage | null>;
+  handle(fields: unknown, place: Place, deps: FeedDeps): Promise<FeedAnswer>;
 }
 
 function reading<Fields extends TSchema>(
   fields: Fields,
   handle: (fields: Static<Fields>, place: Place, deps: FeedDeps) => Promise<FeedAnswerMessage>,
 ): Handler {
-  return { need: 'read', check: makeCheck(fields, 'The request'), handle: handle as Handler['handle'] };
+  return {
+    need: 'read',
+    check: makeCheck(fields, 'The request'),
+    handle: async (asked, place, deps) => ({ message: await handle(asked as Static<Fields>, place, deps), isTold: false }),
+  };
 }
 
 function writing<Fields extends TSchema>(
@@ -42,9 +47,7 @@ function writing<Fields extends TSchema>(
     check: makeCheck(fields, 'The request'),
     async handle(asked, place, deps) {
       const { news, hasChanged } = await handle(asked as Static<Fields>, place, deps);
-      if (!hasChanged) return news.message; // whoever asked waits for it all the same
-      deps.tell(news);
-      return null;
+      return { message: news.message, isTold: hasChanged && (await deps.tell(news)) };
     },
   };
 }
@@ -89,15 +92,12 @@ const HANDLERS: Readonly<Record<FeedRequest['kind'], Handler>> = {
   ),
 };
 
-/**
- * Null where the answer is the news that everybody in the room is told.
- * @throws AppError UNAUTHORIZED_ROOM_ACCESS, UNPROCESSABLE_ENTITY naming the key, and what the endpoints of the same name refuse
- */
+/** @throws AppError UNAUTHORIZED_ROOM_ACCESS, UNPROCESSABLE_ENTITY naming the key, and what the endpoints of the same name refuse */
 export async function answerFeedRequest(
   { kind, requestId, fields, flaw }: FeedRequest,
   { roomId, permissions }: { readonly roomId: RoomId; readonly permissions: Permissions },
   deps: FeedDeps,
-): Promise<FeedAnswerMessage | FeedNewsMessage | null> {
+): Promise<FeedAnswer> {
   const { need, check, handle } = HANDLERS[kind];
   checkMay(permissions, need);
   if (flaw !== null) throw new AppError('UNPROCESSABLE_ENTITY', { reason: `In the request ${flaw}` });
