@@ -258,7 +258,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
   hear(data: string | Uint8Array, cameAtMs: number): void {
     if (this.isClosed) return;
     this.#ratedAtMs = cameAtMs;
-    if (this.#isWithinRate(1)) this.#hear(data);
+    if (this.isWithinRate(1)) this.#hear(data);
   }
 
   #hear(data: string | Uint8Array): void {
@@ -284,7 +284,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
     this.drained(); // it may have caught up meanwhile
   }
 
-  #isWithinRate(messages: number): boolean {
+  isWithinRate(messages: number): boolean {
     if (this.#bucket.take(this.#ratedAtMs, messages)) return true;
     this.refuse(new AppError('TOO_MANY_MESSAGES', { perSecondMax: this.#deps.limits.messages.perSecond }));
     return false;
@@ -364,8 +364,8 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
   #commandsOf(data: string | Uint8Array): Command[] {
     try {
       if (this.#unanswered?.isFull === true) throw new AppError('ROOM_OVERLOADED');
-      const commands = commandsOf(data, { kind: this.#kind, from: this.id });
-      return commands.length > 1 && !this.#isWithinRate(commands.length - 1) ? [] : commands; // the frame itself has been counted
+      const commands = commandsOf(data, { kind: this.#kind, from: this.id, asker: this });
+      return commands.length > 1 && !this.isWithinRate(commands.length - 1) ? [] : commands; // the frame itself has been counted
     } catch (error) {
       this.refuse(this.#asRefusal(error));
       return [];

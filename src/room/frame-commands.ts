@@ -5,13 +5,29 @@ import { type ClientMessage, decodeSdkFrame, encodeBroadcasts } from '../protoco
 import { decodeYjsFrame, type YjsClientFrame } from '../protocol/yjs-frames.ts';
 import type { Command } from './shapes.ts';
 import type { SocketTarget } from './socket-target.ts';
+import { fromV2 } from './ydoc/from-v2.ts';
 
-/** @throws AppError FRAME_INVALID */
-export function commandsOf(
-  data: string | Uint8Array,
-  { kind, from }: { kind: SocketTarget['kind']; from: SessionId },
-): Command[] {
-  return kind === 'sdk' ? sdkCommands(data, from) : yjsCommands(data, from);
+interface Sender {
+  readonly kind: SocketTarget['kind'];
+  readonly from: SessionId;
+  /** Is refused when it may not say so many messages more. */
+  readonly asker: { isWithinRate(messages: number): boolean };
+}
+
+/** None when it may not say so much. @throws AppError FRAME_INVALID, YJS_UPDATE_INVALID */
+export function commandsOf(data: string | Uint8Array, { kind, from, asker }: Sender): Command[] {
+  if (kind === 'yjs') return yjsCommands(data, from);
+  const commands: Command[] = [];
+  for (const message of sdkMessages(data)) {
+    if (message.type !== 'ydoc.change' || message.encoding === 'V1') {
+      commands.push(commandOf(message, from));
+      continue;
+    }
+    const { update, messages } = fromV2(message.update);
+    if (messages > 0 && !asker.isWithinRate(messages)) return [];
+    commands.push({ type: 'ydoc.change', from, guid: message.guid, update });
+  }
+  return commands;
 }
 
 /** A frame of the events among these, which another session may say; null when there are none. */
@@ -29,9 +45,8 @@ export function askForOthers(kind: SocketTarget['kind'], from: SessionId): Comma
 }
 
 /** Binary frames mean nothing to the SDK's protocol and are passed over. */
-function sdkCommands(data: string | Uint8Array, from: SessionId): Command[] {
-  if (typeof data !== 'string') return [];
-  return decodeSdkFrame(data).map((message) => commandOf(message, from));
+function sdkMessages(data: string | Uint8Array): ClientMessage[] {
+  return typeof data === 'string' ? decodeSdkFrame(data) : [];
 }
 
 function commandOf(message: ClientMessage, from: SessionId): Command {
@@ -47,12 +62,16 @@ function commandOf(message: ClientMessage, from: SessionId): Command {
     case 'storage.change':
       return { type: 'storage.change', from, ops: message.ops };
     case 'ydoc.fetch':
-      return { type: 'ydoc.fetch', from, guid: message.guid, vector: message.vector };
+      return fetchOf(message, from);
     case 'ydoc.change':
       return { type: 'ydoc.change', from, guid: message.guid, update: message.update };
     default:
       return message satisfies never;
   }
+}
+
+function fetchOf({ guid, vector, encoding }: Extract<ClientMessage, { type: 'ydoc.fetch' }>, from: SessionId): Command {
+  return encoding === null ? { type: 'ydoc.fetch', from, guid, vector } : { type: 'ydoc.fetch', from, guid, vector, encoding };
 }
 
 function yjsCommands(data: string | Uint8Array, from: SessionId): Command[] {
