@@ -172,7 +172,8 @@ class Conversion {
   }
 
   #json(): void {
-    this.#out.text(anyToJson(this.#rest, this.#nestingMax));
+    const bounds = { nestingMax: this.#nestingMax, charactersMax: this.#out.bytesLeft };
+    this.#out.text(anyToJson(this.#rest, bounds));
   }
 
   /** The same in both. */

@@ -16,6 +16,10 @@ export class V1Writer {
     this.#bytes = Buffer.allocUnsafe(Math.min(bytesFirst, bytesMax));
   }
 
+  get bytesLeft(): number {
+    return this.#bytesMax - this.#at;
+  }
+
   byte(value: number): void {
     this.#makeRoom(1);
     this.#bytes[this.#at] = value;

@@ -2,12 +2,14 @@ import * as encoding from 'lib0/encoding';
 import { describe, expect, test } from 'vitest';
 import * as Y from 'yjs';
 import { AppError } from '../../../src/base/errors.ts';
+import { anyToJson } from '../../../src/room/ydoc/any-json.ts';
+import { ByteReader } from '../../../src/room/ydoc/byte-reader.ts';
 import { fromV2 } from '../../../src/room/ydoc/from-v2.ts';
 import { YDOC_LIMITS } from '../../../src/room/ydoc/limits.ts';
 import { scanUpdate } from '../../../src/room/ydoc/scan.ts';
 import { V1Writer } from '../../../src/room/ydoc/v1-writer.ts';
 import { ByteColumn, DiffColumn, TextColumn, UintColumn } from '../../../src/room/ydoc/v2-columns.ts';
-import { chanceOf, docOf, edit, hashOf } from './builders.ts';
+import { bytes, chanceOf, docOf, edit, hashOf } from './builders.ts';
 
 const inV1 = (update: Uint8Array): Uint8Array => fromV2(update).update;
 /** Compared in a fraction of the time. */
@@ -336,6 +338,28 @@ const BROKEN: readonly (readonly [name: string, bomb: Uint8Array, reason: RegExp
   ['nothing but a beginning', Uint8Array.of(0, 0, 0), /too early/],
 ];
 
+/** Embeds that are no shorter in V2 than what V1 may be; JSON would take some times as much. */
+const LONG: readonly (readonly [name: string, embed: Uint8Array])[] = [
+  ['nulls', bytes({ byte: LIST }, 8_000_000, new Uint8Array(8_000_000).fill(126))],
+  [
+    'empty lists',
+    bytes(
+      { byte: LIST },
+      4_000_000,
+      new Uint8Array(8_000_000).map((_, at) => (at % 2 === 0 ? LIST : 0)),
+    ),
+  ],
+  [
+    'empty texts',
+    bytes(
+      { byte: LIST },
+      4_000_000,
+      new Uint8Array(8_000_000).map((_, at) => (at % 2 === 0 ? 119 : 0)),
+    ),
+  ],
+  ['bytes', bytes({ byte: 116 }, 8_000_000, new Uint8Array(8_000_000))],
+];
+
 /** What was read of columns and written while this ran. */
 function workOf(run: () => void): number {
   let work = 0;
@@ -373,6 +397,13 @@ describe('[YD41] what a V2 update stands for is bounded by its bytes', () => {
   test.each(BROKEN)('%s: refused at once', (_, bomb, reason) => {
     const work = workOf(() => expect(() => fromV2(bomb)).toThrow(refusal(reason)));
     expect(work).toBeLessThan(100);
+  });
+
+  test.each(LONG)('an embed of millions of %s is refused before all of them are read', (_, embed) => {
+    const reader = new ByteReader(embed);
+    expect(() => anyToJson(reader, { nestingMax: 64, charactersMax: 60_000 })).toThrow(refusal(/too long for V1/));
+    const isPassedOver = embed[0] === 116; // at the price of nothing
+    if (!isPassedOver) expect(reader.at).toBeLessThan(10_000);
   });
 
   test('in V1 it may be as long as a frame of V1, whatever it is in V2', () => {
