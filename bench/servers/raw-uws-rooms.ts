@@ -23,10 +23,9 @@ import type { Audience, Command, RoomState } from '../../src/room/shapes.ts';
 const BEAT_MS = 100;
 const LIMITS = { connectionsMax: 1_000, presenceBytesMax: 64 * 1024, ydocsMax: 100 };
 const NUMBERS = { from: 1, to: 1_000 };
+/** Feeds are the SDK's, and rates are not kept here. */
+const NOBODY = { askFeeds: () => undefined, isWithinRate: () => true };
 const EPOCH = 1;
-
-/** Here there are no rates. */
-const UNHURRIED = { isWithinRate: () => true };
 
 export type Hear = (frame: Uint8Array) => void;
 
@@ -117,7 +116,7 @@ export class KeptRoom implements Appender {
   }
 
   hear(frame: Uint8Array, from: SessionId): void {
-    for (const command of commandsOf(frame, { kind: 'yjs', from, asker: UNHURRIED })) this.#act(command);
+    for (const command of commandsOf(frame, { kind: 'yjs', from, asker: NOBODY })) this.#act(command);
   }
 
   append(): void {

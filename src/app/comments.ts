@@ -2,6 +2,7 @@
 import { systemClock, systemRandom } from '../base/clock.ts';
 import { AppError } from '../base/errors.ts';
 import { newId, type RoomId } from '../base/ids.ts';
+import { bringingRoutes } from '../features/comments/bringing/routes.ts';
 import { commentRoutes } from '../features/comments/comments/routes.ts';
 import type { SubscriptionDefault } from '../features/comments/filters/queries.ts';
 import type { RoomOfThreads } from '../features/comments/reading/queries.ts';
@@ -71,6 +72,7 @@ export function commentParts({ db, outbox, rooms, byDefault, findRoom }: Comment
     ...subscriptionRoutes(deps),
     ...readingRoutes(clients),
     ...writingRoutes(clients),
+    ...bringingRoutes(deps),
   ];
 }
 

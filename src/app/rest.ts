@@ -102,6 +102,7 @@ export function restApi({ settings, log, metrics, tracer, keys, db, rooms, outbo
       roomChanged: (roomId) => changes.roomChanged(roomId),
     }),
     ...liveRoutes({ rooms: door, roomExists }),
+    ...rooms.feeds.routes,
     ...schemaRoutes({ db, rooms: door, nowMs }),
     ...storageRoutes({
       rooms: door,

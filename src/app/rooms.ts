@@ -34,6 +34,7 @@ import type { WorkerDeps } from '../room/worker-deps.ts';
 import { type OpenedBlobs, openBlobs } from './blobs.ts';
 import type { Cluster } from './cluster.ts';
 import { type Database, whenDatabaseAnswers } from './database.ts';
+import { type Feeds, feedParts } from './feeds.ts';
 import { derived, type ServerKeys } from './keys.ts';
 import { LastVisits } from './last-visits.ts';
 import { RoomMemory } from './room-memory.ts';
@@ -45,6 +46,7 @@ export interface Rooms {
   readonly verifyToken: VerifyToken;
   readonly stored: OpenedBlobs;
   readonly writer: RoomWriter;
+  readonly feeds: Feeds;
   /** As it is now; null when there is none. @throws AppError DATABASE_UNAVAILABLE */
   findRoom(roomId: RoomId): Promise<RoomRow | null>;
   /** Ends what writes for rooms but is not in them; after the worker. */
@@ -116,6 +118,11 @@ export async function startRooms({
     await visits.close();
     await stored.close();
   };
+  const feeds = feedParts({
+    db,
+    rooms: { tellIfAwake: async (roomId, command) => standing.worker?.door.tellIfAwake(roomId, command) },
+    log,
+  });
   const deps: WorkerDeps = {
     world: { clock: systemClock, random: systemRandom, log, metrics, tracer, slices: loopSlices, collectYoung },
     authority,
@@ -127,7 +134,6 @@ export async function startRooms({
       findSchema: (stream) => findSchemaOfStream(db, stream),
       keepVersion: (version) => keepVersion(version, { db, blobs: stored.blobs, log }),
       findOwner: (roomId) => findOwnerAddress(db, roomId),
-      findMissingFiles: (roomId, fileIds) => findMissingFiles(db, { roomId, fileIds }),
       remembered: memory,
     },
     limits: {
@@ -135,7 +141,11 @@ export async function startRooms({
       limits: connectionLimits(settings),
       connectionsMax,
     },
-    admit: admission({ db, outbox, writer, verifyToken, publicKey: keys.publicKey, memory, visits }),
+    sockets: {
+      admit: admission({ db, outbox, writer, verifyToken, publicKey: keys.publicKey, memory, visits }),
+      findMissingFiles: (roomId, fileIds) => findMissingFiles(db, { roomId, fileIds }),
+      feeds: feeds.desk,
+    },
     ...rest,
   };
   const worker = await whenDatabaseAnswers(() => Worker.start(deps), { log, ending }).catch(async (error: unknown) => {
@@ -144,7 +154,7 @@ export async function startRooms({
   });
   standing.worker = worker;
   if (isPrivate) await worker.fenceAllOthers();
-  return { worker, verifyToken, stored, writer, findRoom: (roomId) => memory.find(roomId), close };
+  return { worker, verifyToken, stored, writer, feeds, findRoom: (roomId) => memory.find(roomId), close };
 }
 
 interface AdmissionParts {

@@ -10,14 +10,15 @@ import { JSON_DEPTH_MAX, type ReadFrame, readFrame } from '../base/bounded-json.
 import { AppError } from '../base/errors.ts';
 import { isForbiddenKey, isJsonObject, isPrototypeKey, type Json, type JsonObject } from '../base/json.ts';
 import { problemWith } from '../base/misfit.ts';
+import { FEED_REQUESTS, type FeedRequest } from './feeds.ts';
 import { NAME_LENGTHS } from './names.ts';
 import { checkOps, type Op } from './storage-ops.ts';
 
 export type ClientMessage =
   | { readonly type: 'presence'; readonly data: JsonObject; readonly targetActor: number | null }
   | { readonly type: 'broadcast'; readonly event: Json }
-  /** Any of the requests about feeds, which are not served: who asked waits for an answer. */
-  | { readonly type: 'feed.request'; readonly requestId: string }
+  /** About feeds, of which its room keeps none. */
+  | { readonly type: 'feed.request'; readonly request: FeedRequest }
   | { readonly type: 'storage.fetch' }
   | { readonly type: 'storage.change'; readonly ops: readonly Op[] }
   /** `encoding`: null when it does not say which of them it speaks. */
@@ -41,7 +42,7 @@ const STORED = { depthMax: JSON_DEPTH_MAX + 3, isForbidden: isForbiddenKey };
 
 const Guid = Type.Optional(Type.String({ maxLength: NAME_LENGTHS.guid }));
 
-const FeedRequest = Type.Object({ requestId: Type.String({ maxLength: 128 }) });
+const FeedFields = Type.Object({ requestId: Type.String({ maxLength: 128 }) });
 
 const IsV2 = Type.Optional(Type.Boolean());
 
@@ -52,20 +53,18 @@ const SHAPES = {
   201: Type.Object({ ops: Type.Array(Type.Unknown()) }),
   300: Type.Object({ vector: Type.String(), guid: Guid, v2: IsV2 }),
   301: Type.Object({ update: Type.String(), guid: Guid, v2: IsV2 }),
-  510: FeedRequest,
-  511: FeedRequest,
-  512: FeedRequest,
-  513: FeedRequest,
-  514: FeedRequest,
-  515: FeedRequest,
-  516: FeedRequest,
-  517: FeedRequest,
+  510: FeedFields,
+  511: FeedFields,
+  512: FeedFields,
+  513: FeedFields,
+  514: FeedFields,
+  515: FeedFields,
+  516: FeedFields,
+  517: FeedFields,
 } as const;
 
 type Code = keyof typeof SHAPES;
 type Fields<Key extends Code> = Static<(typeof SHAPES)[Key]>;
-
-const feedRequest = ({ requestId }: Static<typeof FeedRequest>): ClientMessage => ({ type: 'feed.request', requestId });
 
 type FlawIn = ReadFrame['flawIn'];
 
@@ -80,14 +79,14 @@ const READERS: { readonly [Key in Code]: (fields: Fields<Key>, flawIn: FlawIn) =
   201: (fields, flawIn) => ({ type: 'storage.change', ops: checkOps(fields.ops, (op) => flawIn(op, STORED)) }),
   300: readYdocFetch,
   301: readYdocChange,
-  510: feedRequest,
-  511: feedRequest,
-  512: feedRequest,
-  513: feedRequest,
-  514: feedRequest,
-  515: feedRequest,
-  516: feedRequest,
-  517: feedRequest,
+  510: feedRequest(510),
+  511: feedRequest(511),
+  512: feedRequest(512),
+  513: feedRequest(513),
+  514: feedRequest(514),
+  515: feedRequest(515),
+  516: feedRequest(516),
+  517: feedRequest(517),
 };
 
 const CHECKS = new Map(Object.entries(SHAPES).map(([code, shape]) => [Number(code), Compile(shape)]));
@@ -144,6 +143,19 @@ function readYdocChange({ guid = '', update, v2 = false }: Fields<301>): ClientM
 
 function encodingOf(v2: boolean): YdocEncoding {
   return v2 ? 'V2' : 'V1';
+}
+
+function feedRequest(code: keyof typeof FEED_REQUESTS) {
+  return (fields: Static<typeof FeedFields>, flawIn: FlawIn): ClientMessage => {
+    const { requestId } = fields;
+    const request = {
+      kind: FEED_REQUESTS[code],
+      requestId,
+      fields: fields as JsonObject,
+      flaw: flawIn(fields as JsonObject, STORED),
+    };
+    return { type: 'feed.request', request };
+  };
 }
 
 function bytesOf(field: string, text: string): Uint8Array {

@@ -5,7 +5,7 @@ import { isForbiddenKey } from '../base/json.ts';
 import { isStorableText } from '../base/text.ts';
 
 /** Longest names, in UTF-16 units as the SDK counts them (supplement 1.9; those of organisations and subdocuments are ours). */
-export const NAME_LENGTHS = { roomId: 128, userId: 128, groupId: 256, organizationId: 128, guid: 256 } as const;
+export const NAME_LENGTHS = { roomId: 128, userId: 128, groupId: 256, organizationId: 128, guid: 256, feedId: 128 } as const;
 
 /** What `checkRoomId` asks for, as keywords of a JSON schema, to be shown. */
 export const ROOM_ID_LIMITS = {

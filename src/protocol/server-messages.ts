@@ -7,6 +7,7 @@
 import { toBase64 } from '../base/binary.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 import type { Pieces } from '../base/pieces.ts';
+import type { Feed, FeedMessage } from './feeds.ts';
 import type { OpsText } from './storage-ops.ts';
 import {
   type AwarenessState,
@@ -43,8 +44,30 @@ interface CommentIds {
   readonly commentId: string;
 }
 
+/** What happened to feeds, with all of what is new: clients ask for nothing more. */
+export type FeedNewsMessage =
+  | { readonly type: 'feeds.added'; readonly feeds: readonly Feed[] }
+  | { readonly type: 'feeds.updated'; readonly feeds: readonly Feed[] }
+  | { readonly type: 'feed.deleted'; readonly feedId: string }
+  | { readonly type: 'feed-messages.added'; readonly feedId: string; readonly messages: readonly FeedMessage[] }
+  | { readonly type: 'feed-messages.updated'; readonly feedId: string; readonly messages: readonly FeedMessage[] }
+  | { readonly type: 'feed-messages.deleted'; readonly feedId: string; readonly messageIds: readonly string[] };
+
+interface FeedPage {
+  readonly requestId: string;
+  /** Absent on the last page. */
+  readonly nextCursor?: string;
+}
+/** Answers to one request about feeds. A change that was made is answered by the news of it. */
+export type FeedAnswerMessage =
+  | ({ readonly type: 'feeds.list'; readonly feeds: readonly Feed[] } & FeedPage)
+  | ({ readonly type: 'feed-messages.list'; readonly feedId: string; readonly messages: readonly FeedMessage[] } & FeedPage)
+  | { readonly type: 'feed.refused'; readonly requestId: string; readonly code: string; readonly reason: string };
+
 export type ServerMessage =
   | CommentMessage
+  | FeedNewsMessage
+  | FeedAnswerMessage
   | {
       readonly type: 'room.state';
       readonly actor: number;
@@ -59,8 +82,6 @@ export type ServerMessage =
   | { readonly type: 'presences'; readonly texts: readonly string[] }
   /** `actor` −1: sent over REST. */
   | { readonly type: 'event'; readonly actor: number; readonly event: Json }
-  /** To one of the requests about feeds, none of which is served. */
-  | { readonly type: 'feed.refused'; readonly requestId: string }
   /** All of Storage, as the frame that says it (`STORAGE_FRAME`). */
   | { readonly type: 'storage.state'; readonly frame: Pieces }
   | ({ readonly type: 'storage.ops' } & OpsText)
@@ -151,8 +172,6 @@ export function encodeForSdk(message: Exclude<ServerMessage, { type: 'storage.st
       return message.texts.join(',');
     case 'event':
       return JSON.stringify({ type: 103, actor: message.actor, event: message.event });
-    case 'feed.refused':
-      return JSON.stringify({ type: 508, requestId: message.requestId, code: 'INTERNAL', reason: 'This server has no feeds' });
     case 'storage.ops':
       return `{"type":201,"ops":${message.json ?? JSON.stringify(message.ops)}}`; // an object around it would cost a third more, and ops are many
     case 'storage.rejected':
@@ -167,7 +186,7 @@ export function encodeForSdk(message: Exclude<ServerMessage, { type: 'storage.st
     case 'awareness':
       return null;
     default:
-      return JSON.stringify({ ...message, type: COMMENT_CODES[message.type] });
+      return JSON.stringify({ ...message, type: CODES[message.type] });
   }
 }
 
@@ -176,7 +195,8 @@ export function presenceText({ actor, data, targetActor }: Omit<Extract<ServerMe
   return JSON.stringify({ type: 100, actor, data, targetActor: targetActor ?? undefined });
 }
 
-const COMMENT_CODES: Readonly<Record<CommentMessage['type'], number>> = {
+/** Of those that read as they are. */
+const CODES: Readonly<Record<(CommentMessage | FeedNewsMessage | FeedAnswerMessage)['type'], number>> = {
   'thread.created': 400,
   'thread.metadata-updated': 401,
   'comment.created': 402,
@@ -187,6 +207,15 @@ const COMMENT_CODES: Readonly<Record<CommentMessage['type'], number>> = {
   'thread.deleted': 407,
   'thread.updated': 408,
   'comment.metadata-updated': 409,
+  'feeds.list': 500,
+  'feeds.added': 501,
+  'feeds.updated': 502,
+  'feed.deleted': 503,
+  'feed-messages.list': 504,
+  'feed-messages.added': 505,
+  'feed-messages.updated': 506,
+  'feed-messages.deleted': 507,
+  'feed.refused': 508,
 };
 
 /** The binary frame of a y-websocket client; null when such clients are not told this. */

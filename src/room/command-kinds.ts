@@ -35,7 +35,6 @@ const KINDS: Readonly<Record<Command['type'], Kind>> = {
   'presence.patch': kind('passes'),
   'presence.fetch': kind('passes'),
   'event.broadcast': kind('passes'),
-  'feed.request': kind('passes'),
   'storage.fetch': kind('large answer'),
   'storage.change': kind('changes'),
   'ydoc.fetch': kind('large answer'),
@@ -61,6 +60,7 @@ const KINDS: Readonly<Record<Command['type'], Kind>> = {
   'ydoc.read': kind('large answer', 'repeatable'),
   'ydoc.json': kind('large answer', 'repeatable'),
   'comments.tell': kind('passes', 'repeatable'),
+  'feeds.tell': kind('passes', 'repeatable'),
   'room.close': kind('passes'), // it only forgets
   'room.touch': kind('repeatable'),
   'clock.tick': kind('passes'),

@@ -5,6 +5,7 @@ import type { RoomId } from '../base/ids.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Log } from '../base/observe.ts';
 import type { Admission, Visit } from './admission.ts';
+import type { FeedDesk } from './feed-desk.ts';
 import type { Intake } from './intake.ts';
 import type { RoomsElsewhere } from './rooms-elsewhere.ts';
 import type { SocketTarget } from './socket-target.ts';
@@ -16,6 +17,7 @@ export interface ConnectionDeps {
   readonly admit: (target: SocketTarget, visit: Visit) => Promise<Admission>;
   /** Those of the files that the room does not have. */
   readonly findMissingFiles: (roomId: RoomId, fileIds: readonly string[]) => Promise<readonly string[]>;
+  readonly feeds: Pick<FeedDesk, 'take'>;
   /** Where what sockets say waits while this worker is behind. */
   readonly intake: Intake;
   readonly limits: ConnectionLimits;

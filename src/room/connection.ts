@@ -11,12 +11,14 @@ import type { RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { Line } from '../kernel/actor/slot.ts';
 import { type OutFrame, SendBudget } from '../kernel/transport/send-budget.ts';
 import type { Socket, SocketHandler } from '../kernel/transport/server.ts';
+import type { FeedRequest } from '../protocol/feeds.ts';
 import { isSameAccess } from '../protocol/permissions.ts';
 import type { Admission } from './admission.ts';
 import type { ConnectionBook } from './connection-book.ts';
 import type { ConnectionDeps } from './connection-deps.ts';
 import type { Phase, Who } from './connection-phase.ts';
 import { EarlyFrames } from './early-frames.ts';
+import type { FeedAsker } from './feed-desk.ts';
 import { FileCheck, namesFiles } from './file-check.ts';
 import { askForOthers, CATCH_UP_MS_MAX, commandsOf, eventsFrame } from './frame-commands.ts';
 import type { Speaker, Waiting } from './intake.ts';
@@ -30,7 +32,7 @@ import { type Client, Unanswered } from './unanswered.ts';
 /** Of a peer that was lost (RFC 6455, 7.4.1). Its client comes back, and brings all again. */
 const BROKEN_OFF = 1006;
 
-export class Connection implements SocketHandler, Hearer, Speaker, Client {
+export class Connection implements SocketHandler, Hearer, Speaker, Client, FeedAsker {
   readonly #deps: ConnectionDeps;
   readonly #book: ConnectionBook;
   readonly #socket: Socket;
@@ -42,7 +44,6 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
   #wanted: string | null = null; // the room it asks for, before it is known whether it may
   #isOutdated = false; // its room's accesses changed while it was let in by them
   #looks = 0; // at changed accesses: only the last one counts
-  #who: Who | null = null;
   readonly #told = new Told();
   #goneBy: number | null = null; // the code with which it ended: nothing more comes from its client
   #willAsk = false; // it missed cursors, and will ask in a moment where all others are
@@ -54,6 +55,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
   at: WorkerAddress | null = null;
   id: SessionId; // the session it carries at present
   actor: number | null = null; // its number in the room
+  who: Who | null = null; // whom its room knows it as
   heardAtMs: number; // monotonic: the last frame from the client
   #ratedAtMs = 0; // when what the rate is asked of had come
   expiresAtMs = Number.POSITIVE_INFINITY;
@@ -80,7 +82,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
       if (admission === null) return; // closed meanwhile
       const { roomId, expiresAtMs, userId, info, permissions } = admission;
       this.expiresAtMs = expiresAtMs;
-      this.#who = { kind: target.kind, visit: this.id, userId, info, permissions };
+      this.who = { kind: target.kind, visit: this.id, userId, info, permissions };
       this.#phase = { name: 'joining', roomId, target };
       await this.#join({ roomId, target }, () => this.#hearEarly());
     } catch (error) {
@@ -88,10 +90,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
     }
   }
 
-  /**
-   * The room is not where it was, or something from or to it may be lost: another session joins over this socket, and what the client
-   * sends meanwhile is not passed on. Never throws.
-   */
+  /** The room is not where it was, or something on the way to it or from it may be lost: another session joins over this socket, and what comes meanwhile is not passed on. Never throws. */
   rejoin(afterMs = 0): void {
     if (this.#goneBy !== null) {
       this.leave();
@@ -130,13 +129,13 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
   async #join({ roomId, target }: { roomId: RoomId; target: SocketTarget }, entered: () => void): Promise<void> {
     for (;;) {
       this.#isLost = false;
-      const who = this.#who!;
+      const who = this.who!;
       const joined = await this.#deps.rooms.ask(roomId, { type: 'session.join', newcomer: { id: this.id, ...who } });
       this.actor = (joined as { actor: number } | undefined)?.actor ?? null;
       if (this.isClosed) return this.#tellLeave(roomId);
       this.at = this.#deps.rooms.locationOf(roomId);
       this.#line = this.#deps.rooms.lineTo(roomId);
-      if (this.#who !== who) this.#permit(roomId); // whoever was told meanwhile may not be who took it in
+      if (this.who !== who) this.#permit(roomId); // whoever was told meanwhile may not be who took it in
       if (this.isClosed) return; // by a refusal of that
       if (!this.#isLost) break;
       this.#renewId(roomId);
@@ -184,13 +183,13 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
     const look = this.#looks;
     try {
       const { permissions } = await this.#deps.admit(phase.target, 'going on');
-      if (look !== this.#looks || this.#who === null || isSameAccess(this.#who.permissions, permissions)) return;
-      const who = { ...this.#who, permissions };
-      this.#who = who;
+      if (look !== this.#looks || this.who === null || isSameAccess(this.who.permissions, permissions)) return;
+      const who = { ...this.who, permissions };
+      this.who = who;
       this.#permit(phase.roomId);
       if (this.#kind !== 'sdk') return;
       this.#deps.clock.after(this.#deps.chance() * ANEW_MS_MAX, () => {
-        if (this.#who === who && this.#goneBy === null) this.rejoin(); // what it may do it learns by joining alone; the room goes by it already
+        if (this.who === who && this.#goneBy === null) this.rejoin(); // what it may do it learns by joining alone; the room goes by it already
       });
     } catch (error) {
       if (look === this.#looks) this.refuse(this.#asRefusal(error));
@@ -198,7 +197,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
   }
 
   #permit(roomId: RoomId): void {
-    this.#tell(roomId, { type: 'session.permit', sessionId: this.id, permissions: this.#who!.permissions });
+    this.#tell(roomId, { type: 'session.permit', sessionId: this.id, permissions: this.who!.permissions });
   }
 
   /** Closes with the code and the sentence of the refusal; what was sent before still arrives, but for what is held. */
@@ -320,16 +319,16 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client {
       this.pass(commands);
       return 'passed';
     }
-    this.#files ??= this.#fileCheck();
+    this.#files ??= new FileCheck({
+      findMissing: (fileIds) => this.#deps.findMissingFiles(this.roomId as RoomId, fileIds),
+      pass: (held) => this.pass(held),
+      failed: (error) => this.#failed(error),
+    });
     return this.#files.take(commands, data.length);
   }
 
-  #fileCheck(): FileCheck {
-    return new FileCheck({
-      findMissing: (fileIds) => this.#deps.findMissingFiles(this.roomId as RoomId, fileIds),
-      pass: (commands) => this.pass(commands),
-      failed: (error) => this.#failed(error),
-    });
+  askFeeds(request: FeedRequest): void {
+    this.#deps.feeds.take(request, this);
   }
 
   pass(commands: readonly Command[]): void {

@@ -317,6 +317,8 @@ export function weightOf(message: ServerMessage): number {
   if (message.type === 'storage.state') return bytesIn(message.frame);
   if (message.type === 'storage.ops') return message.json?.length ?? roughBytesOf(message.ops, TURN_BYTES_MAX);
   if (message.type === 'presences') return charactersOf(message.texts);
+  if (message.type === 'feed-messages.added' || message.type === 'feed-messages.updated')
+    return roughBytesOf(message.messages, TURN_BYTES_MAX);
   if (message.type === 'presence') return roughBytesOf(message.data, CURSOR_BYTES_MAX);
   if (message.type === 'awareness') return message.update?.length ?? 0; // of others than Yjs clients as presence, too
   return message.type === 'ydoc.state' || message.type === 'ydoc.update' ? message.update.length : 0;

@@ -2,6 +2,7 @@
 import { AppError } from '../base/errors.ts';
 import type { SessionId } from '../base/ids.ts';
 import { type ClientMessage, decodeSdkFrame, encodeBroadcasts } from '../protocol/client-messages.ts';
+import type { FeedRequest } from '../protocol/feeds.ts';
 import { decodeYjsFrame, type YjsClientFrame } from '../protocol/yjs-frames.ts';
 import type { Command } from './shapes.ts';
 import type { SocketTarget } from './socket-target.ts';
@@ -10,8 +11,8 @@ import { fromV2 } from './ydoc/from-v2.ts';
 interface Sender {
   readonly kind: SocketTarget['kind'];
   readonly from: SessionId;
-  /** Is refused when it may not say so many messages more. */
-  readonly asker: { isWithinRate(messages: number): boolean };
+  /** Hears at once what the room is not asked, and is refused when it may not say so many messages more. */
+  readonly asker: { askFeeds(request: FeedRequest): void; isWithinRate(messages: number): boolean };
 }
 
 /** None when it may not say so much. @throws AppError FRAME_INVALID, YJS_UPDATE_INVALID */
@@ -19,13 +20,15 @@ export function commandsOf(data: string | Uint8Array, { kind, from, asker }: Sen
   if (kind === 'yjs') return yjsCommands(data, from);
   const commands: Command[] = [];
   for (const message of sdkMessages(data)) {
-    if (message.type !== 'ydoc.change' || message.encoding === 'V1') {
+    if (message.type === 'feed.request') {
+      asker.askFeeds(message.request);
+    } else if (message.type === 'ydoc.change' && message.encoding === 'V2') {
+      const { update, messages } = fromV2(message.update);
+      if (messages > 0 && !asker.isWithinRate(messages)) return [];
+      commands.push({ type: 'ydoc.change', from, guid: message.guid, update });
+    } else {
       commands.push(commandOf(message, from));
-      continue;
     }
-    const { update, messages } = fromV2(message.update);
-    if (messages > 0 && !asker.isWithinRate(messages)) return [];
-    commands.push({ type: 'ydoc.change', from, guid: message.guid, update });
   }
   return commands;
 }
@@ -49,14 +52,12 @@ function sdkMessages(data: string | Uint8Array): ClientMessage[] {
   return typeof data === 'string' ? decodeSdkFrame(data) : [];
 }
 
-function commandOf(message: ClientMessage, from: SessionId): Command {
+function commandOf(message: Exclude<ClientMessage, { type: 'feed.request' }>, from: SessionId): Command {
   switch (message.type) {
     case 'presence':
       return { type: 'presence.patch', from, data: message.data, targetActor: message.targetActor };
     case 'broadcast':
       return { type: 'event.broadcast', from, event: message.event };
-    case 'feed.request':
-      return { type: 'feed.request', from, requestId: message.requestId };
     case 'storage.fetch':
       return { type: 'storage.fetch', from };
     case 'storage.change':

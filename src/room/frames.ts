@@ -4,6 +4,8 @@ import type { OutFrame } from '../kernel/transport/send-budget.ts';
 import {
   encodeForSdk,
   encodeForYjs,
+  type FeedAnswerMessage,
+  type FeedNewsMessage,
   isCursor,
   isLong,
   longFrame,
@@ -52,6 +54,11 @@ export function sdkFrames(told: readonly Telling[]): OutFrame[] {
   }
   leave();
   return frames;
+}
+
+/** What one SDK client alone is told, by others than its room. */
+export function framesOfOne(message: FeedAnswerMessage | FeedNewsMessage): OutFrame[] {
+  return [frameOf(`[${encodeForSdk(message)}]`)];
 }
 
 type Marks = Partial<Omit<OutFrame, 'data'>>;

@@ -14,7 +14,6 @@ import type { ActiveUser, Command, DecideContext, Effect, RoomState, Session } f
 type PresencePatch = Extract<Command, { type: 'presence.patch' }>;
 type PresenceFetch = Extract<Command, { type: 'presence.fetch' }>;
 type Broadcast = Extract<Command, { type: 'event.broadcast' }>;
-type FeedRequest = Extract<Command, { type: 'feed.request' }>;
 type PresenceSet = Extract<Command, { type: 'presence.set' }>;
 
 /** The sender of what REST broadcasts (contract, Rooms rule 7). */
@@ -68,11 +67,6 @@ export function decideBroadcast(room: RoomState, { from, event }: Broadcast): Ef
     { type: 'send', to: { allBut: from }, when: 'now', message: { type: 'event', actor, event } },
     { type: 'reply', value: null, when: 'now' },
   ];
-}
-
-/** Feeds are not served; who asks is told so. */
-export function decideFeedRequest({ from, requestId }: FeedRequest): Effect[] {
-  return [{ type: 'send', to: { only: from }, when: 'now', message: { type: 'feed.refused', requestId } }];
 }
 
 export function decideUsersList(room: RoomState): Effect[] {

@@ -9,11 +9,11 @@ import { SmallMap, SmallSet } from '../base/small.ts';
 import { decideAwareness, decideAwarenessFetch } from './awareness.ts';
 import { requestOf } from './command-kinds.ts';
 import { decideCommentsTell } from './comments.ts';
+import { decideFeedsTell } from './feeds.ts';
 import { decideHistoryKeep, decideHistorySettle, emptyHistory } from './history.ts';
 import { decideOnce } from './once.ts';
 import {
   decideBroadcast,
-  decideFeedRequest,
   decidePresence,
   decidePresenceFetch,
   decidePresenceSet,
@@ -65,6 +65,7 @@ export function emptyRoom(id: RoomId, numbers: { from: number; to: number }): Ro
     requests: new RecentRequests(),
     awareness: new SmallMap(),
     departed: null,
+    feedsTold: null,
     lateCopies: null,
     lateAnswers: null,
   };
@@ -96,8 +97,6 @@ function decideAnew(room: RoomState, command: Command, ctx: DecideContext): Effe
       return decidePresenceFetch(room, command);
     case 'event.broadcast':
       return decideBroadcast(room, command);
-    case 'feed.request':
-      return decideFeedRequest(command);
     case 'storage.fetch':
       return decideStorageFetch(room, command);
     case 'storage.change':
@@ -148,6 +147,8 @@ function decideAnew(room: RoomState, command: Command, ctx: DecideContext): Effe
       return decideYdocJson(room, command);
     case 'comments.tell':
       return decideCommentsTell(command);
+    case 'feeds.tell':
+      return decideFeedsTell(room, command);
     case 'room.close':
       return decideClose(command);
     case 'room.touch':

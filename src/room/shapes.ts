@@ -11,7 +11,7 @@ import type { Json, JsonObject } from '../base/json.ts';
 import type { YdocEncoding } from '../protocol/client-messages.ts';
 import type { Visibility } from '../protocol/comments.ts';
 import type { Permissions, Resource } from '../protocol/permissions.ts';
-import type { CommentMessage, ServerMessage } from '../protocol/server-messages.ts';
+import type { CommentMessage, FeedNewsMessage, ServerMessage } from '../protocol/server-messages.ts';
 import type { Op } from '../protocol/storage-ops.ts';
 import type { History, TakenVersion } from './history.ts';
 import type { JournalRecord } from './journal-record.ts';
@@ -110,6 +110,8 @@ export interface RoomState {
   readonly awareness: Map<number, AwarenessEntry>;
   /** The clock with which the state of a Yjs client ended; null while nobody has left. */
   departed: Map<number, number> | null;
+  /** The last change of each thing in its feeds that was told, of the last things there were; null while there were none. */
+  feedsTold: Map<string, number> | null;
   /** What is to be told at the next tick, as it would have been too much at once: presences to newcomers, and answers about documents. Null while there is none. */
   lateCopies: LateCopies | null;
   lateAnswers: LateAnswers | null;
@@ -171,7 +173,6 @@ export type Command =
   | { readonly type: 'presence.patch'; readonly from: SessionId; readonly data: JsonObject; readonly targetActor: number | null }
   | { readonly type: 'presence.fetch'; readonly from: SessionId }
   | ({ readonly type: 'event.broadcast'; readonly from: SessionId | null; readonly event: Json } & Repeated)
-  | { readonly type: 'feed.request'; readonly from: SessionId; readonly requestId: string }
   | { readonly type: 'storage.fetch'; readonly from: SessionId }
   | {
       readonly type: 'storage.change';
@@ -231,6 +232,8 @@ export type Command =
     } // → Json
   /** From the outbox, for those who may read threads of this visibility. */
   | { readonly type: 'comments.tell'; readonly visibility: Visibility; readonly message: CommentMessage } // → null
+  /** From who changed feeds, for those who may read them. Of two changes of one thing the later has the higher number. */
+  | { readonly type: 'feeds.tell'; readonly message: FeedNewsMessage; readonly about: string; readonly change: number } // → null
   | { readonly type: 'room.close'; readonly code: ErrorCode; readonly facts: JsonObject } // → null
   | { readonly type: 'room.touch' } // → null
   | { readonly type: 'clock.tick' };

@@ -46,11 +46,11 @@ export interface WorkerDeps {
   readonly rooms: Pick<LoadRoomDeps, 'findStream' | 'findSchema' | 'keepVersion'> & {
     /** Where the worker is that owns the room under a valid lease. */
     readonly findOwner: (roomId: RoomId) => Promise<WorkerAddress | null>;
-    readonly findMissingFiles: ConnectionDeps['findMissingFiles'];
     readonly remembered: RememberedRooms;
   };
   readonly limits: { readonly policy: RoomPolicy } & Pick<GatewayDeps, 'limits' | 'connectionsMax'>;
-  readonly admit: ConnectionDeps['admit'];
+  /** What connections ask of others than their rooms. */
+  readonly sockets: Pick<ConnectionDeps, 'admit' | 'findMissingFiles' | 'feeds'>;
   /** What this worker refuses for a while because it cannot keep up; nothing when absent. */
   readonly sheds?: Sheds;
   /** Where what sockets say waits while it cannot; its own when absent. */

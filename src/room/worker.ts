@@ -100,7 +100,7 @@ export class Worker {
   }
 
   private constructor(deps: WorkerDeps, ownership: Membership) {
-    const { world, authority, blobs, cluster, rooms, limits, admit, sheds = () => false } = deps;
+    const { world, authority, blobs, cluster, rooms, limits, sockets, sheds = () => false } = deps;
     const { clock, log, metrics = noMetrics, tracer = noTracer, slices = new Slices(world.clock) } = world;
     const { intake = new Intake({ clock, log }) } = deps;
     const { bus, directory, workerName, findLeased = () => findLeasedWorkers(authority) } = cluster;
@@ -160,8 +160,7 @@ export class Worker {
       slices,
       limits: limits.limits,
       metrics,
-      admit,
-      findMissingFiles: rooms.findMissingFiles,
+      ...sockets,
     });
     const findOthers = async (): Promise<WorkerAddress[]> =>
       (await findLeased()).map(({ address }) => address).filter((address) => address !== bus.address);

@@ -129,7 +129,10 @@ async function takeConsole(
 
 await mkdir(FOLDER, { recursive: true });
 await makeRooms();
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+const browser = await chromium.launch({
+  executablePath: '/usr/bin/chromium-headless-shell',
+  args: ['--no-sandbox', '--disable-gpu'],
+});
 const writers = await takeDemo(browser);
 await takeConsole(browser, DESKTOP, { size: 'desktop', writers });
 await takeConsole(browser, { ...PHONE, ...DARK }, { size: 'phone', writers });

@@ -130,6 +130,67 @@ describe.skipIf(isExternal)('npm run import', () => {
     expect(await to.backend.getStorageDocument('three-0', 'json')).toMatchObject({ title: 'three-0' });
   });
 
+  test('[IM8] what people said arrives as it was said, once, and nobody is notified', async () => {
+    const roomId = 'eight-0';
+    await from.backend.createRoom(roomId, { defaultAccesses: [] });
+    const says = (text: string, ...mentions: string[]): any => ({
+      version: 1,
+      content: [{ type: 'paragraph', children: [{ text }, ...mentions.map((id) => ({ type: 'mention', kind: 'user', id }))] }],
+    });
+    const past = new Date(Date.UTC(2024, 1, 3));
+    const { id: threadId, comments } = await from.backend.createThread({
+      roomId,
+      data: {
+        comment: { userId: 'mia', body: says('first', 'tom'), createdAt: past },
+        metadata: { tag: 'a', n: 1 },
+        visibility: 'private',
+      } as any,
+    });
+    const second = await from.backend.createComment({
+      roomId,
+      threadId,
+      data: { userId: 'tom', body: says('second'), metadata: { x: true } },
+    });
+    const third = await from.backend.createComment({ roomId, threadId, data: { userId: 'eve', body: says('gone') } });
+    await from.backend.addCommentReaction({ roomId, threadId, commentId: second.id, data: { userId: 'mia', emoji: '👍' } });
+    await from.backend.editComment({ roomId, threadId, commentId: comments[0]!.id, data: { body: says('better', 'tom') } });
+    await from.backend.deleteComment({ roomId, threadId, commentId: third.id });
+    await from.backend.markThreadAsResolved({ roomId, threadId, data: { userId: 'mia' } });
+    const { id: other } = await from.backend.createThread({ roomId, data: { comment: { userId: 'mia', body: says('other') } } });
+    await from.backend.createFeed({ roomId, feedId: 'chat', metadata: { name: 'a' }, createdAt: 1_000 });
+    for (let n = 0; n < 120; n += 1)
+      await from.backend.createFeedMessage({ roomId, feedId: 'chat', id: `m${n}`, data: { n }, createdAt: 2_000 });
+    await from.backend.updateFeedMessage({ roomId, feedId: 'chat', messageId: 'm7', data: { n: 'seven' }, updatedAt: 5_000 });
+    const flags = ['--from', from.url, '--query', 'roomId^"eight-"', '--notes'];
+    const folder = await aFolder();
+    expect(await importRooms(...flags, join(folder, 'a'), '--compare')).toMatchObject({ code: 0 });
+    const said = async (server: TestServer) => {
+      const [{ data: threads }, { data: feeds }] = [
+        await server.backend.getThreads({ roomId }),
+        await server.backend.getFeeds({ roomId }),
+      ];
+      const page = (more = '') => ask(server, `/v2/rooms/${roomId}/feeds/chat/messages?limit=100${more}`);
+      const first = (await page()).json;
+      return { threads, feeds, messages: [...first.data, ...(await page(`&cursor=${first.nextCursor}`)).json.data] };
+    };
+    const whole = await said(from);
+    expect([whole.threads.length, whole.messages.length]).toEqual([2, 120]);
+    expect(await said(to)).toEqual(whole);
+    await from.backend.createComment({ roomId, threadId, data: { userId: 'eve', body: says('since then') } });
+    await from.backend.updateFeedMessage({ roomId, feedId: 'chat', messageId: 'm8', data: { n: 'eight' } });
+    await from.backend.createFeedMessage({ roomId, feedId: 'chat', id: 'new', data: { n: 120 } });
+    expect(await importRooms(...flags, join(folder, 'c'))).toMatchObject({ code: 0 });
+    const since = await said(from);
+    expect(await said(to)).toEqual(since);
+    await to.backend.deleteThread({ roomId, threadId: other });
+    await to.backend.createComment({ roomId, threadId, data: { userId: 'tom', body: says('here') } });
+    expect(await importRooms(...flags, join(folder, 'b'))).toMatchObject({ code: 0 });
+    const now = await said(to);
+    expect(now.threads.map(({ id, comments: all }) => [id, all.length])).toEqual([[threadId, 5]]);
+    expect(now.messages).toEqual(since.messages);
+    expect((await to.backend.getInboxNotifications({ userId: 'tom' })).data).toEqual([]); // who was mentioned there
+  });
+
   test('[IM4] a folder of Yjs documents becomes rooms; one that is broken fails alone, and the exit code is 1', async () => {
     const folder = await aFolder();
     await writeFile(join(folder, `${encodeURIComponent('docs/ä 1')}.yjs`), aText('from Hocuspocus'));

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { decodeSdkFrame, FRAME_DEPTH_MAX } from '../../src/protocol/client-messages.ts';
+import { FEED_REQUESTS } from '../../src/protocol/feeds.ts';
 import { OP, type Op } from '../../src/protocol/storage-ops.ts';
 
 const decode = (value: unknown) => decodeSdkFrame(JSON.stringify(value));
@@ -20,10 +21,17 @@ test('[FR2] codes of newer clients are passed over, the rest of the frame counts
   expect(decode([{ type: 9_999, anything: true }, { type: 200 }])).toEqual([{ type: 'storage.fetch' }]);
 });
 
-test('[FR7] all requests about feeds are one', () => {
-  const codes = [510, 511, 512, 513, 514, 515, 516, 517];
-  const asked = decode(codes.map((type) => ({ type, requestId: `r${type}`, feedId: 'f' })));
-  expect(asked).toEqual(codes.map((type) => ({ type: 'feed.request', requestId: `r${type}` })));
+test('[FE1] requests about feeds are read as they are, with what is wrong with them', () => {
+  const kinds = Object.entries(FEED_REQUESTS);
+  const fields = (type: number) => ({ type, requestId: `r${type}`, feedId: 5 });
+  expect(decode(kinds.map(([code]) => fields(Number(code))))).toEqual(
+    kinds.map(([code, kind]) => {
+      const asked = fields(Number(code));
+      return { type: 'feed.request', request: { kind, requestId: asked.requestId, fields: asked, flaw: null } };
+    }),
+  );
+  const bad = decodeSdkFrame('{"type":515,"requestId":"r","data":{"constructor":1}}');
+  expect(bad).toMatchObject([{ request: { flaw: 'the key "constructor" is not allowed' } }]);
 });
 
 test.each([

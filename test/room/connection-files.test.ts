@@ -45,6 +45,7 @@ async function aClient() {
     elsewhere: { deliver: () => null, closeSessions: () => undefined, loseSessions: () => undefined },
     rooms: { ask: join, tell: (_, command) => told.push(command) > 0, locationOf: () => null, lineTo: () => null },
     findMissingFiles: (room, ids) => new Promise((answer, fail) => looks.push({ room, ids, answer, fail })),
+    feeds: { take: () => undefined },
     admit: async () => ({
       roomId: asRoomId('room'),
       userId: 'ann',

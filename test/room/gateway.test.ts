@@ -62,6 +62,7 @@ function aGateway(limits: { messages?: Rate } = {}) {
       loseSessions: () => undefined,
     },
     findMissingFiles: async () => [],
+    feeds: { take: () => undefined },
     chance: () => 0.5,
     admit: (_, visit) =>
       new Promise((resolve, reject) => {

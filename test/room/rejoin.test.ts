@@ -37,6 +37,7 @@ async function aClient({ at = null }: { at?: WorkerAddress | null } = {}) {
     connectionsMax: 10,
     sheds: () => false,
     findMissingFiles: async () => [],
+    feeds: { take: () => undefined },
     chance: () => 1,
     limits: {
       messages: { perSecond: 1_000, burst: 1_000 },

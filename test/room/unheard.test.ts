@@ -49,12 +49,11 @@ async function twoWorkers({
       findSchema: unused,
       keepVersion: unused,
       findOwner: async () => asWorkerAddress('b:1'),
-      findMissingFiles: unused,
       remembered: { forget: unused, forgetAll: unused },
     },
     limits: {} as WorkerDeps['limits'],
     watcher: { ...noWatcher, look },
-    admit: unused,
+    sockets: { admit: unused, findMissingFiles: unused, feeds: { take: unused } },
   });
   onTestFinished(() => worker.stop());
   const other = network.join(asWorkerAddress('b:1'));

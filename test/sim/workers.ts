@@ -201,7 +201,6 @@ export class Machine {
         findSchema: (stream) => findSchemaOfStream(db, stream),
         keepVersion: async () => 'kept',
         findOwner: (roomId) => findOwnerAddress(db, roomId),
-        findMissingFiles: async () => [],
         remembered: { forget: () => undefined, forgetAll: () => undefined },
       },
       limits: {
@@ -215,13 +214,17 @@ export class Machine {
         },
       },
       onRegistered: (incarnation) => life.incarnations.push(incarnation),
-      admit: async ({ roomId }) => ({
-        roomId: roomId as RoomId,
-        userId: 'somebody',
-        info: null,
-        permissions: FULL_ACCESS,
-        expiresAtMs: Number.POSITIVE_INFINITY,
-      }),
+      sockets: {
+        admit: async ({ roomId }) => ({
+          roomId: roomId as RoomId,
+          userId: 'somebody',
+          info: null,
+          permissions: FULL_ACCESS,
+          expiresAtMs: Number.POSITIVE_INFINITY,
+        }),
+        findMissingFiles: async () => [],
+        feeds: { take: () => undefined },
+      },
     };
   }
 

@@ -20,7 +20,7 @@ export interface ImportPlan {
 
 export const USAGE = `npm run import -- --from WHERE --to URL [flags]
 
-Brings rooms to a running Atrium: id, metadata, accesses, Storage, Yjs document. It can be stopped and run again at any time: what is done is
+Brings rooms to a running Atrium: id, metadata, accesses, Storage, Yjs document, threads with their comments, feeds. It can be stopped and run again at any time: what is done is
 noted in a file, and what was under way is done once more without harm. Rooms that change meanwhile are read as they are at that moment.
 
   --from URL         https://api.liveblocks.io, or another server with the same API; its secret key from FROM_SECRET_KEY or --secret
@@ -33,7 +33,7 @@ noted in a file, and what was under way is done once more without harm. Rooms th
   --compare          read each room again from both sides and compare Storage and Yjs
   --open             rooms out of a folder may be entered by everybody with the public key; otherwise with tokens only
 
-Not brought over: threads and comments, notifications, version history, files of Storage, Yjs subdocuments, who is connected.
+Not brought over: attachments of comments, notifications, subscriptions, version history, files of Storage, Yjs subdocuments, who is connected.
 Exit codes: 0 all rooms are there, 1 some failed (they are listed) or the source could not say which there are (run it again), 2 a flag is wrong.
 `;
 

@@ -1,8 +1,9 @@
-/** Brings one room over. Done again it does no harm: the room is there, Storage is kept or equal, and Yjs merges what it has already. */
+/** Brings one room over. Done again it does no harm: the room is there, Storage is kept or equal, Yjs merges what it has already, and what was said is there. */
 import { isDeepStrictEqual } from 'node:util';
 import type { ImportPlan } from './plan.ts';
 import { type RestClient, RestFailure } from './rest-client.ts';
 import { pathOf, type RoomFacts, type Source, serverSource } from './source.ts';
+import { bringTalk } from './talk-import.ts';
 
 export interface RoomOutcome {
   /** Bytes of Storage as JSON and of the Yjs update. */
@@ -26,8 +27,9 @@ export async function importRoom(room: RoomFacts, { source, target, plan }: Impo
   if (storage !== null) notes.push(...(await bringStorage(storage, { path, target, existing: plan.existing })));
   const update = await source.ydoc(room.id);
   if (update !== null) await target.put(`${path}/ydoc`, update);
+  const said = await bringTalk(room.id, { source, target });
   if (plan.afterwards === 'compare' && notes.length === 0) await compare(room.id, { source, target, update });
-  return { bytes: (storage === null ? 0 : JSON.stringify(storage).length) + (update?.length ?? 0), notes };
+  return { bytes: (storage === null ? 0 : JSON.stringify(storage).length) + (update?.length ?? 0), notes: [...notes, ...said] };
 }
 
 const CONFLICT = 409;

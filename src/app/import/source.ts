@@ -21,6 +21,33 @@ export interface Source {
   plainStorage(roomId: string): Promise<unknown>;
   /** The Yjs document as one update; null when the room has none. */
   ydoc(roomId: string): Promise<Uint8Array | null>;
+  threads(roomId: string): Promise<readonly ThreadOfRoom[]>;
+  /** Some servers have none. */
+  feeds(roomId: string): AsyncIterable<FeedOfRoom>;
+}
+
+/** As the contract has it; most of it passes through. */
+export interface ThreadOfRoom {
+  readonly id: string;
+  readonly comments: readonly { readonly attachments?: readonly unknown[] }[];
+}
+
+interface FeedFacts {
+  readonly feedId: string;
+  readonly metadata: unknown;
+  readonly createdAt: number;
+}
+
+interface MessageOfFeed {
+  readonly id: string;
+  readonly data: unknown;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export interface FeedOfRoom extends FeedFacts {
+  /** Oldest first. */
+  readonly messages: readonly MessageOfFeed[];
 }
 
 interface OpenSource {
@@ -42,6 +69,9 @@ interface RoomPage {
 }
 
 const PAGE_ROOMS = 100;
+const PAGE_ITEMS = 100;
+/** That somebody has none, or that nobody there knows of such. */
+const NONE = [404, 405, 501];
 /** Servers name the organisation of rooms that have none. */
 const NO_ORGANIZATION = 'default';
 /** An update that says nothing: no structs, no deletions. */
@@ -66,6 +96,19 @@ export function serverSource(client: RestClient, query: string | null): Source {
       const update = (await found(client.bytes(`${pathOf(roomId)}/ydoc-binary`))) as Uint8Array | null;
       return update === null || update.length <= EMPTY_UPDATE_BYTES ? null : update;
     },
+    async threads(roomId) {
+      const list = (await found(client.json('GET', `${pathOf(roomId)}/threads`))) as { data: ThreadOfRoom[] } | null;
+      return list?.data ?? [];
+    },
+    async *feeds(roomId) {
+      const path = `${pathOf(roomId)}/feeds`;
+      for await (const feed of pages<FeedFacts>(client, path)) {
+        const messages: MessageOfFeed[] = [];
+        for await (const message of pages<MessageOfFeed>(client, `${path}/${encodeURIComponent(feed.feedId)}/messages`))
+          messages.push(message);
+        yield { ...feed, messages: messages.reverse() };
+      }
+    },
   };
 }
 
@@ -78,7 +121,22 @@ function folderSource(folder: string, { defaultAccesses, onRefused }: Omit<OpenS
     storage: async () => null,
     plainStorage: async () => ({}),
     ydoc: (roomId) => documents.read(roomId),
+    threads: async () => [],
+    async *feeds() {
+      yield* []; // only documents are in files
+    },
   };
+}
+
+async function* pages<Item>(client: RestClient, path: string): AsyncIterable<Item> {
+  for (let cursor: string | null = null; ; ) {
+    const search = new URLSearchParams({ limit: String(PAGE_ITEMS), ...(cursor !== null && { cursor }) });
+    const page = (await found(client.json('GET', `${path}?${search}`))) as { data: Item[]; nextCursor?: string | null } | null;
+    if (page === null) return;
+    yield* page.data;
+    cursor = page.nextCursor ?? null;
+    if (cursor === null) return;
+  }
 }
 
 export function pathOf(roomId: string): string {
@@ -103,12 +161,12 @@ function unlessEmpty(document: unknown): unknown {
   return data === undefined || Object.keys(data).length === 0 ? null : document;
 }
 
-/** Some servers say 404 of a document that nobody has made yet. */
+/** Some servers say 404 of a document that nobody has made yet, or of what they do not serve. */
 async function found(asking: Promise<unknown>): Promise<unknown> {
   try {
     return await asking;
   } catch (error) {
-    if (error instanceof RestFailure && error.status === 404) return null;
+    if (error instanceof RestFailure && NONE.includes(error.status)) return null;
     throw error;
   }
 }

@@ -6,6 +6,7 @@ import { valueAtKey } from '../../base/errors.ts';
 import { type Clause, parseQuery, type QueryFields } from '../../base/query/parser.ts';
 import { isStorableText } from '../../base/text.ts';
 import { outboxRowsOf } from '../../protocol/app-events.ts';
+import { checkTexts, entriesAfter, type Texts } from '../../protocol/entries.ts';
 import { checkName, DEFAULT_ORGANIZATION, NAME_LENGTHS } from '../../protocol/names.ts';
 import { hashOfAsked } from '../../protocol/paging.ts';
 import { checkScopes } from '../../protocol/permissions.ts';
@@ -179,46 +180,13 @@ function isTimeOfRow(text: string): boolean {
   return ms !== null && ms >= 0 && isoFromMs(ms) === text;
 }
 
-interface EntriesRule<Value> {
-  readonly key: string;
-  readonly entriesMax: number;
-  readonly nameLengthMax: number;
-  readonly check: (value: Value, key: string) => Value;
-}
-
-function entriesAfter<Value>(
-  before: Readonly<Record<string, Value>>,
-  changes: Readonly<Record<string, Value | null>> | null | undefined,
-  rule: EntriesRule<Value>,
-): Readonly<Record<string, Value>> {
-  if (changes === undefined) return before;
-  if (changes === null) return {};
-  const after: Record<string, Value> = { ...before };
-  for (const [name, value] of Object.entries(changes)) {
-    const key = `${rule.key}.${name}`;
-    checkName(name, key, rule.nameLengthMax);
-    if (value === null) delete after[name];
-    else after[name] = rule.check(value, key);
-  }
-  const entries = Object.keys(after).length;
-  if (entries > rule.entriesMax)
-    throw valueAtKey(rule.key, `may have at most ${rule.entriesMax} entries; it would have ${entries}`);
-  return after;
-}
-
 function checkScopeSet(value: string[], key: string): string[] {
   return checkScopes(value, key, 'set');
 }
 
-function checkMetadataValue(value: string | string[], key: string): string | string[] {
-  const { metadataValueLengthMax, metadataItemsMax } = ROOM_LIMITS;
-  const items = typeof value === 'string' ? [value] : value;
-  if (items.length > metadataItemsMax) throw valueAtKey(key, `may have at most ${metadataItemsMax} items`);
-  for (const item of items) {
-    if (item.length > metadataValueLengthMax) throw valueAtKey(key, `must have at most ${metadataValueLengthMax} characters`);
-    if (!isStorableText(item)) throw valueAtKey(key, 'may not hold U+0000 or half of a surrogate pair');
-  }
-  return value;
+function checkMetadataValue(value: Texts, key: string): Texts {
+  const { metadataValueLengthMax: lengthMax, metadataItemsMax: itemsMax } = ROOM_LIMITS;
+  return checkTexts(value, key, { lengthMax, itemsMax });
 }
 
 function checkText(value: unknown, key: string): string {

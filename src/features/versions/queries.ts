@@ -6,7 +6,7 @@
  */
 import { isoFromMs } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
-import type { RoomId, RoomPk } from '../../base/ids.ts';
+import type { RoomPk } from '../../base/ids.ts';
 import type { Log } from '../../base/observe.ts';
 import { sha256Digest } from '../../base/sha256.ts';
 import { Turns } from '../../base/turns.ts';
@@ -96,19 +96,6 @@ export interface VersionRow {
 }
 
 const COLUMNS = sql`pk, id, created_at as "createdAt", authors`;
-
-/** Null when there is no such room. */
-export async function findRoomPk(db: Sql, roomId: RoomId): Promise<RoomPk | null> {
-  const [room] = await db.query(sql<{ pk: RoomPk }>`select pk from rooms where id = ${roomId}`);
-  return room?.pk ?? null;
-}
-
-/** @throws AppError ROOM_NOT_FOUND */
-export async function roomPkOf(db: Sql, roomId: RoomId): Promise<RoomPk> {
-  const pk = await findRoomPk(db, roomId);
-  if (pk === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
-  return pk;
-}
 
 /** Up to `limit` versions, newest first, from just after `after`. */
 export async function listVersions(

@@ -10,15 +10,14 @@ import { type BoundRoute, bindRoute, bytes, empty, routeFor } from '../../kernel
 import { checkRoomId } from '../../protocol/names.ts';
 import { changesSince, listAsked, type Position, pageFrom, positionAt } from '../../protocol/paging.ts';
 import { decodeVersion, type VersionBody } from '../../room/history-body.ts';
+import { findRoomPk, findRoomRef } from '../../room/room-row.ts';
 import type { RoomDoor } from '../../room/shapes.ts';
 import {
   deleteVersion,
-  findRoomPk,
   LISTED_MAX,
   listVersions,
   listVersionsSince,
   readVersion,
-  roomPkOf,
   VersionReads,
   type VersionRow,
   type VersionStore,
@@ -67,7 +66,7 @@ export const listVersionsRoute = route({
     const { limit, cursor } = query;
     const list = listAsked('versions', [roomId]);
     const after = cursor === undefined ? null : positionAt(cursor, { list, key: 'cursor' });
-    const roomPk = await roomPkOf(db, roomId);
+    const { pk: roomPk } = await findRoomRef(db, roomId);
     const found = await listVersions(db, { roomPk, after, limit: limit + 1 });
     const { page, nextCursor } = pageFrom(found, { limit, list, positionOf });
     return { nextCursor, data: page.map(documentOf) };
@@ -223,7 +222,7 @@ export function versionRoutes(world: Omit<VersionsDeps, 'reads'>): BoundRoute[] 
  */
 async function visitedRoom(db: Sql, visit: { principal: Principal; roomId: RoomId }): Promise<RoomPk | null> {
   const { principal, roomId } = visit;
-  return principal.kind === 'user' ? findRoomPk(db, roomId) : roomPkOf(db, roomId);
+  return principal.kind === 'user' ? findRoomPk(db, roomId) : (await findRoomRef(db, roomId)).pk;
 }
 
 interface VersionPath {
@@ -241,13 +240,13 @@ async function create(
 
 async function bodyOf({ roomId, versionId }: VersionPath, deps: VersionsDeps): Promise<VersionBody> {
   const checked = checkRoomId(roomId, 'roomId');
-  const roomPk = await roomPkOf(deps.db, checked);
+  const { pk: roomPk } = await findRoomRef(deps.db, checked);
   return decodeVersion(await readVersion(deps, { roomPk, id: checkVersionId(versionId) }));
 }
 
 async function remove({ roomId, versionId }: VersionPath, { db }: VersionsDeps): Promise<void> {
   const checked = checkRoomId(roomId, 'roomId');
-  const roomPk = await roomPkOf(db, checked);
+  const { pk: roomPk } = await findRoomRef(db, checked);
   if (!(await deleteVersion(db, { roomPk, id: checkVersionId(versionId) }))) throw noVersion(versionId);
 }
 

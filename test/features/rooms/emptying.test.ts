@@ -90,6 +90,11 @@ test('[RM78] what a room has many of beside threads goes ahead of it, too, and l
       select pk, 'vh_' || n, now(), '[]', 1, '', 'version-' || n from rooms, generate_series(1, ${many}) n`,
     room_subscription_settings: sql`
       insert into room_subscription_settings (room_pk, user_id) select pk, 'user' || n from rooms, generate_series(1, ${many}) n`,
+    feeds: sql`
+      insert into feeds (room_pk, id, created_at, updated_at) select pk, 'feed' || n, now(), now() from rooms, generate_series(1, ${many}) n`,
+    feed_messages: sql`
+      insert into feed_messages (room_pk, feed_pk, id, data, created_at, updated_at)
+      select room_pk, pk, 'message' || n, '{}', now(), now() from feeds, generate_series(1, ${many}) n where id = 'feed' || ${many}::int`,
     room_readers: sql`
       insert into room_readers (room_pk, user_id, reads_public, reads_private)
       select pk, 'user' || n, true, true from rooms, generate_series(1, ${many}) n`,

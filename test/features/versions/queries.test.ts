@@ -10,7 +10,6 @@ import {
   listVersions,
   listVersionsSince,
   readVersion,
-  roomPkOf,
   VersionReads,
 } from '../../../src/features/versions/queries.ts';
 import { BlobSweep } from '../../../src/kernel/persistence/blob-sweep.ts';
@@ -18,6 +17,7 @@ import { type Sql, sql } from '../../../src/kernel/persistence/sql.ts';
 import { INLINE_BYTES_MAX } from '../../../src/kernel/persistence/sql-snapshots.ts';
 import { changesSince } from '../../../src/protocol/paging.ts';
 import type { KeptVersion } from '../../../src/room/history-keeper.ts';
+import { findRoomRef } from '../../../src/room/room-row.ts';
 import { type MemoryBlobs, memoryBlobs } from '../../support/memory-blobs.ts';
 import { usePostgres } from '../../support/postgres.ts';
 import { aStream, takeOver } from '../../support/streams.ts';
@@ -163,7 +163,7 @@ describe('reading', () => {
   });
 
   test('[VH28] a room that is not there has no versions', async () => {
-    await expect(roomPkOf(db, asRoomId('no such room'))).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND' });
+    await expect(findRoomRef(db, asRoomId('no such room'))).rejects.toMatchObject({ code: 'ROOM_NOT_FOUND' });
   });
 });
 

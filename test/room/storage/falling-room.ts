@@ -195,6 +195,7 @@ export class FallingRoom {
       sheds: () => false,
       connectionsMax: PLENTY,
       findMissingFiles: async () => [],
+      feeds: { take: () => undefined },
       chance: () => 0,
       limits,
       elsewhere: { deliver: () => null, closeSessions: () => undefined, loseSessions: () => undefined },

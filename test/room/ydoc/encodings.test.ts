@@ -35,7 +35,7 @@ const fetch = (from: string, encoding?: 'V1' | 'V2'): Command => {
 
 test('[YD40] a message in V2 reaches the room as one in V1', () => {
   const ydoc = edited();
-  const asker = { isWithinRate: () => true };
+  const asker = { askFeeds: () => undefined, isWithinRate: () => true };
   const commands = commandsOf(frameOf(Y.encodeStateAsUpdateV2(ydoc)), { kind: 'sdk', from: id('ann'), asker });
   expect(commands).toEqual([{ type: 'ydoc.change', from: 'ann', guid: '', update: Y.encodeStateAsUpdate(ydoc) }]);
 });
@@ -65,7 +65,7 @@ test('[YD41] what is far longer in V1 counts as further messages: one frame of m
   ydoc.getArray('list').push(Array.from({ length: 9_000 }, () => new Y.Map()));
   const update = Y.encodeStateAsUpdateV2(ydoc);
   const asked: number[] = [];
-  const asker = { isWithinRate: (count: number) => asked.push(count) < 3 };
+  const asker = { askFeeds: () => undefined, isWithinRate: (count: number) => asked.push(count) < 3 };
   const hear = (frame: string) => commandsOf(frame, { kind: 'sdk', from: id('ann'), asker });
   expect(hear(frameOf(...Array<Uint8Array>(100).fill(update)))).toEqual([]);
   expect(asked).toHaveLength(3);
@@ -76,7 +76,7 @@ test('[YD41] what is far longer in V1 counts as further messages: one frame of m
 });
 
 test('[YD7] V1 bytes that are said to be V2 are refused', () => {
-  const asker = { isWithinRate: () => true };
+  const asker = { askFeeds: () => undefined, isWithinRate: () => true };
   const hear = () => commandsOf(frameOf(Y.encodeStateAsUpdate(edited())), { kind: 'sdk', from: id('ann'), asker });
   expect(hear).toThrow(AppError);
 });

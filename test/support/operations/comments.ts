@@ -45,6 +45,32 @@ async function aThread({ call, aRoom }: World): Promise<Place> {
   return place;
 }
 
+/** As another server shows it. */
+const BROUGHT = {
+  createdAt: TIME,
+  updatedAt: TIME,
+  metadata,
+  resolved: true,
+  visibility: 'private',
+  comments: [
+    {
+      id: `cm_${'a'.repeat(21)}`,
+      userId: USER,
+      createdAt: TIME,
+      editedAt: TIME,
+      body: BODY,
+      metadata,
+      reactions: [{ emoji: EMOJI, userId: USER, createdAt: TIME }],
+    },
+    { id: `cm_${'b'.repeat(21)}`, userId: USER, createdAt: TIME, deletedAt: TIME },
+  ],
+};
+const OF_MOVERS: Examples = {
+  'PUT /v2/rooms/{roomId}/threads/{threadId}': {
+    make: async ({ aRoom }) => ({ params: { roomId: await aRoom(), threadId: newId('th_') }, json: BROUGHT }),
+  },
+};
+
 const ofAThread = (rest: Omit<Example, 'params'> = {}): OperationExample => ({
   async make(world) {
     const { roomId, threadId } = await aThread(world);
@@ -130,4 +156,4 @@ const OF_CLIENTS: Examples = {
   }),
 };
 
-export const COMMENT_EXAMPLES: Examples = { ...OF_BACK_ENDS, ...OF_CLIENTS };
+export const COMMENT_EXAMPLES: Examples = { ...OF_BACK_ENDS, ...OF_CLIENTS, ...OF_MOVERS };

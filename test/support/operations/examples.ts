@@ -6,6 +6,7 @@ import { COMMENT_EXAMPLES } from './comments.ts';
 import { CONSOLE_EXAMPLES } from './console.ts';
 import { ABOUT_EXAMPLES, SCHEMA_EXAMPLES, STORAGE_EXAMPLES, YDOC_EXAMPLES } from './documents.ts';
 import type { Examples } from './example.ts';
+import { FEED_EXAMPLES } from './feeds.ts';
 import { FILE_EXAMPLES } from './files.ts';
 import { GROUP_EXAMPLES, NOTIFICATION_EXAMPLES } from './notifications.ts';
 import { ROOM_EXAMPLES, TOKEN_EXAMPLES } from './rooms.ts';
@@ -25,6 +26,7 @@ export const EXAMPLES: Examples = {
   ...COMMENT_EXAMPLES,
   ...NOTIFICATION_EXAMPLES,
   ...GROUP_EXAMPLES,
+  ...FEED_EXAMPLES,
   ...CONSOLE_EXAMPLES,
   ...ABOUT_EXAMPLES,
 };

@@ -6,20 +6,20 @@ import { soughtId } from '../../../base/text.ts';
 import { type Sql, sql } from '../../../kernel/persistence/sql.ts';
 import type { CommentBody, CommentDocument, CommentMetadata, Reaction, Visibility } from '../../../protocol/comments.ts';
 import { mentionsIn } from '../../../protocol/comments.ts';
+import { lockRoom } from '../../../room/room-row.ts';
 import { attach } from '../attachments/queries.ts';
 import { findComment } from '../documents/queries.ts';
 import {
   type Change,
   type ChangeDeps,
   deleteThread,
-  lockRoom,
   THREAD_COLUMNS,
   type ThreadRow,
   teller,
   touchThread,
 } from '../threads/queries.ts';
 import { checkIsOwn, metadataAfter, noComment, type Viewer } from '../threads/rules.ts';
-import { BODY_LIMITS, bytesOf, checkRoomInThread, REACTION_BYTES, textIn } from './rules.ts';
+import { BODY_LIMITS, bytesOf, checkRoomInThread, hasMentions, REACTION_BYTES, textIn } from './rules.ts';
 
 /** A comment to be made; everything in it has been checked. */
 export interface NewComment {
@@ -115,7 +115,7 @@ async function insertComment(change: Change, comment: NewComment): Promise<void>
   const ids = comment.attachmentIds;
   const attached = ids.length === 0 ? 0 : await attach(tx, { roomPk: room.pk, commentPk: row!.pk, userId, ids });
   const bytes = bytesOf(comment) + attached;
-  await noteParticipants(change, [userId, ...mentionsIn(body).userIds]);
+  await noteParticipants(tx, thread.pk, [userId, ...mentionsIn(body).userIds]);
   await resize(change, { atMs, comments: 1, bytes });
   await tell({ type: 'comment.created', commentId: comment.id, by: userId });
 }
@@ -170,7 +170,7 @@ export async function editComment(change: Change, edit: Edit): Promise<CommentDo
   const showing = { roomPk: room.pk, commentPk: before.pk, userId: before.userId };
   const attached = attachmentIds === undefined ? 0 : await attach(tx, { ...showing, ids: attachmentIds });
   const bytes = bytesOf({ body, metadata }) - bytesOf(before) + attached;
-  await noteParticipants(change, mentionsIn(body).userIds);
+  await noteParticipants(tx, change.thread.pk, mentionsIn(body).userIds);
   await resize(change, { atMs, bytes });
   const { userIds: mentionedBefore, groups } = mentionsIn(before.body);
   await tell({ type: 'comment.edited', commentId, mentionedBefore, groupsMentionedBefore: groups.map(({ id }) => id) });
@@ -254,16 +254,11 @@ async function readComment({ tx, thread }: Change, commentId: string): Promise<C
 }
 
 /** Who writes, or is named, takes part from now on; what they said of the thread stands. */
-async function noteParticipants({ tx, thread }: Change, userIds: readonly string[]): Promise<void> {
+export async function noteParticipants(tx: Sql, threadPk: number, userIds: readonly string[]): Promise<void> {
   const unique = [...new Set(userIds)].sort();
   if (unique.length === 0) return;
   await tx.query(sql`
     insert into thread_subscriptions (thread_pk, user_id, takes_part)
-    select ${thread.pk}, user_id, true from unnest(${unique}::text[]) as user_id
+    select ${threadPk}, user_id, true from unnest(${unique}::text[]) as user_id
     on conflict (thread_pk, user_id) do update set takes_part = true, changed_at = clock_timestamp() where not thread_subscriptions.takes_part`);
-}
-
-function hasMentions(body: CommentBody): boolean {
-  const { userIds, groups } = mentionsIn(body);
-  return userIds.length > 0 || groups.length > 0;
 }

@@ -2,8 +2,9 @@
 import { AppError } from '../../../base/errors.ts';
 import { type BoundRoute, bindRoute, empty, routeFor } from '../../../kernel/transport/route.ts';
 import { checkName, checkRoomId, NAME_LENGTHS } from '../../../protocol/names.ts';
+import { findRoomRef } from '../../../room/room-row.ts';
 import { findComment } from '../documents/queries.ts';
-import { type ChangeDeps, changeThread, findRoom, findThread, type ThreadAsked } from '../threads/queries.ts';
+import { type ChangeDeps, changeThread, findThread, type ThreadAsked } from '../threads/queries.ts';
 import { BACK_END, checkTime, metadataAfter, noComment, THREAD_LIMITS } from '../threads/rules.ts';
 import { CommentParams, CommentReply, Metadata, NewCommentBody, ReactionReply, ThreadParams } from '../threads/shapes.ts';
 import { addComment, addReaction, deleteComment, editComment, removeReaction, setCommentMetadata } from './queries.ts';
@@ -46,7 +47,7 @@ export const getCommentRoute = route({
   summary: 'Get a comment',
   reply: CommentReply,
   async handle({ params }, { db }) {
-    const room = await findRoom(db, checkRoomId(params.roomId, 'roomId'));
+    const room = await findRoomRef(db, checkRoomId(params.roomId, 'roomId'));
     const { pk: threadPk } = await findThread(db, { room, threadId: params.threadId });
     const comment = await findComment(db, { threadPk, commentId: params.commentId });
     if (comment === null) throw noComment(params.commentId);

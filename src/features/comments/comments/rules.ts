@@ -60,6 +60,11 @@ export function textIn(body: CommentBody): string {
     .join('\n');
 }
 
+export function hasMentions(body: CommentBody): boolean {
+  const { userIds, groups } = mentionsIn(body);
+  return userIds.length > 0 || groups.length > 0;
+}
+
 /** What a comment takes in an answer, roughly: its body and metadata, and what surrounds them. Attachments and reactions are counted for themselves. */
 export function bytesOf({ body, metadata }: { body: CommentBody | null; metadata: CommentMetadata }): number {
   return Buffer.byteLength(JSON.stringify([body, metadata])) + 250;

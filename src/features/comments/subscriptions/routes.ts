@@ -2,8 +2,9 @@
 import type { Sql } from '../../../kernel/persistence/sql.ts';
 import { type BoundRoute, bindRoute, empty, routeFor } from '../../../kernel/transport/route.ts';
 import { checkName, checkRoomId, NAME_LENGTHS } from '../../../protocol/names.ts';
+import { findRoomRef } from '../../../room/room-row.ts';
 import type { SubscriptionDefault } from '../filters/queries.ts';
-import { findRoom, findThread, type ThreadRow } from '../threads/queries.ts';
+import { findThread, type ThreadRow } from '../threads/queries.ts';
 import { ThreadParams, UserBody } from '../threads/shapes.ts';
 import { findSubscribers, subscribe, unsubscribe } from './queries.ts';
 import { SubscriptionList, SubscriptionReply } from './shapes.ts';
@@ -55,7 +56,7 @@ export const listSubscriptionsRoute = route({
   summary: 'List who is subscribed to a thread',
   reply: SubscriptionList,
   async handle({ params }, { db, byDefault }) {
-    const room = await findRoom(db, checkRoomId(params.roomId, 'roomId'));
+    const room = await findRoomRef(db, checkRoomId(params.roomId, 'roomId'));
     const { pk: threadPk } = await findThread(db, { room, threadId: params.threadId });
     return { data: await findSubscribers(db, { threadPk, byDefault }) };
   },
@@ -72,5 +73,5 @@ async function subjectOf(
 ): Promise<{ userId: string; thread: ThreadRow }> {
   const checked = checkRoomId(roomId, 'roomId');
   const userId = checkName(body.userId, 'userId', NAME_LENGTHS.userId);
-  return { userId, thread: await findThread(db, { room: await findRoom(db, checked), threadId }) };
+  return { userId, thread: await findThread(db, { room: await findRoomRef(db, checked), threadId }) };
 }

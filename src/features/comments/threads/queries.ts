@@ -3,7 +3,6 @@
  * into the outbox in the same transaction.
  */
 import { isoFromMs } from '../../../base/clock.ts';
-import { AppError } from '../../../base/errors.ts';
 import { asRoomId, type RoomId } from '../../../base/ids.ts';
 import { soughtId } from '../../../base/text.ts';
 import type { Outbox } from '../../../kernel/persistence/outbox.ts';
@@ -11,10 +10,11 @@ import { joinSql, type Query, type Sql, sql } from '../../../kernel/persistence/
 import { type AppEvent, outboxRowsOf } from '../../../protocol/app-events.ts';
 import type { CommentMetadata, ThreadDocument, Visibility } from '../../../protocol/comments.ts';
 import type { Position } from '../../../protocol/paging.ts';
+import { lockRoom, type RoomRef } from '../../../room/room-row.ts';
 import { findThreadsByPk } from '../documents/queries.ts';
 import { conditionOf, joinsOf, type SubscriptionDefault } from '../filters/queries.ts';
 import type { FilterClause } from '../filters/rules.ts';
-import { checkMayWrite, metadataAfter, noThread, type RoomRef, type Viewer } from './rules.ts';
+import { checkMayWrite, metadataAfter, noThread, type Viewer } from './rules.ts';
 
 /** A row of `threads` as changes and lists need it. */
 export interface ThreadRow {
@@ -32,28 +32,11 @@ export interface ThreadRow {
 export const THREAD_COLUMNS = sql`t.pk, t.id, t.visibility, t.created_by as "createdBy", t.created_at as "createdAt", t.metadata, t.resolved,
   t.comment_count as "commentCount", t.content_bytes as "contentBytes"`;
 
-/** Null when there is no such room. */
-export async function findRoomPk(db: Sql, roomId: RoomId): Promise<number | null> {
-  const [room] = await db.query(sql<{ pk: number }>`select pk from rooms where id = ${roomId}`);
-  return room?.pk ?? null;
-}
-
-/** @throws AppError ROOM_NOT_FOUND */
-export async function findRoom(db: Sql, roomId: RoomId): Promise<RoomRef> {
-  const pk = await findRoomPk(db, roomId);
-  if (pk === null) throw new AppError('ROOM_NOT_FOUND', { roomId });
-  return { pk, id: roomId };
-}
-
-/** The same, for a change: whoever deletes the room waits for its end. @throws AppError ROOM_NOT_FOUND */
-export async function lockRoom(tx: Sql, roomId: RoomId): Promise<RoomRef> {
-  const [room] = await tx.query(sql<RoomRef>`select pk, id from rooms where id = ${roomId} for key share`);
-  if (room === undefined) throw new AppError('ROOM_NOT_FOUND', { roomId });
-  return room;
-}
-
 /** @throws AppError RESOURCE_NOT_FOUND */
-export async function findThread(db: Sql, { room, threadId }: { room: RoomRef; threadId: string }): Promise<ThreadRow> {
+export async function findThread(
+  db: Sql,
+  { room, threadId }: { room: { readonly pk: number }; threadId: string },
+): Promise<ThreadRow> {
   const [thread] = await db.query(sql<ThreadRow>`
     select ${THREAD_COLUMNS} from threads t where t.room_pk = ${room.pk} and t.id = ${soughtId(threadId)}`);
   if (thread === undefined) throw noThread(threadId);

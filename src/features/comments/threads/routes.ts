@@ -3,6 +3,7 @@ import { valueAtKey } from '../../../base/errors.ts';
 import { type BoundRoute, bindRoute, empty, routeFor } from '../../../kernel/transport/route.ts';
 import { mentionsIn, type ThreadDocument } from '../../../protocol/comments.ts';
 import { checkName, checkRoomId, NAME_LENGTHS } from '../../../protocol/names.ts';
+import { findRoomRef } from '../../../room/room-row.ts';
 import { createThread } from '../comments/queries.ts';
 import { newCommentOf } from '../comments/rules.ts';
 import { findThreadsByPk } from '../documents/queries.ts';
@@ -12,7 +13,6 @@ import {
   type ChangeDeps,
   changeThread,
   deleteThread,
-  findRoom,
   findThread,
   type ListedThread,
   listThreads,
@@ -65,7 +65,7 @@ export const listThreadsRoute = route({
   async handle({ params, query }, { db, byDefault }) {
     const roomId = checkRoomId(params.roomId, 'roomId');
     const clauses = filterOf(query.query, 'back end');
-    const { pk } = await findRoom(db, roomId);
+    const { pk } = await findRoomRef(db, roomId);
     const asked = { roomPks: { public: [pk], private: [pk] }, userId: null, clauses, byDefault, after: null } as const;
     const found = await listThreads(db, { ...asked, limit: LISTED_MAX + 1, which: 'all' });
     checkAnswerable(found);
@@ -199,7 +199,7 @@ function askedOf({ roomId, threadId }: ThreadPath, afterCommit: ThreadAsked['aft
 }
 
 async function threadAt({ roomId, threadId }: ThreadPath, { db }: ThreadsDeps): Promise<ThreadDocument> {
-  const room = await findRoom(db, checkRoomId(roomId, 'roomId'));
+  const room = await findRoomRef(db, checkRoomId(roomId, 'roomId'));
   return readThread(db, await findThread(db, { room, threadId }));
 }
 

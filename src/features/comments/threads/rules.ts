@@ -1,7 +1,6 @@
 /** What threads and comments may carry, who may see and change them, and what a list of threads is asked for. Pure. */
 import { msFromIso } from '../../../base/clock.ts';
 import { AppError, valueAtKey } from '../../../base/errors.ts';
-import type { RoomId } from '../../../base/ids.ts';
 import { isStorableText } from '../../../base/text.ts';
 import { COMMENT_LIMITS, type CommentMetadata, type Visibility } from '../../../protocol/comments.ts';
 import { checkName } from '../../../protocol/names.ts';
@@ -108,10 +107,4 @@ export function checkTime(time: string | undefined, key: string, orElseMs: numbe
   const ms = msFromIso(time);
   if (ms === null || ms < 0 || ms > TIME_MS_MAX) throw valueAtKey(key, 'must be a date-time such as 2026-01-02T03:04:05.678Z');
   return ms;
-}
-
-/** A room as changes of threads need it. */
-export interface RoomRef {
-  readonly id: RoomId;
-  readonly pk: number;
 }

@@ -4,6 +4,7 @@ import type { Principal } from '../../../kernel/transport/principal.ts';
 import { type BoundRoute, bindRoute, empty, routeFor } from '../../../kernel/transport/route.ts';
 import { commentForClients, threadForClients } from '../../../protocol/comments.ts';
 import { checkRoomId } from '../../../protocol/names.ts';
+import { findRoomRef } from '../../../room/room-row.ts';
 import {
   addComment,
   addReaction,
@@ -22,7 +23,6 @@ import {
   type ChangeDeps,
   changeThread,
   deleteThread,
-  findRoom,
   findThread,
   readThread,
   setResolved,
@@ -308,7 +308,7 @@ async function subjectOf(
   deps: WritingDeps,
 ): Promise<{ thread: ThreadRow; userId: string }> {
   const writer = await writerOf(principal, roomId, deps);
-  const found = await findThread(deps.db, { room: await findRoom(deps.db, writer.roomId), threadId });
+  const found = await findThread(deps.db, { room: await findRoomRef(deps.db, writer.roomId), threadId });
   checkMayRead(writer.viewer, found);
   return { thread: found, userId: writer.userId };
 }

@@ -24,6 +24,8 @@ const ROWS: readonly Rows[] = [
   { table: sql`inbox_notifications`, order: sql`subject_id collate "C", pk`, weight: ONE },
   { table: sql`attachments`, order: sql`id`, weight: ONE },
   { table: sql`files`, order: sql`id`, weight: ONE },
+  { table: sql`feed_messages`, order: sql`pk`, weight: sql`1 + octet_length(data::text) / ${BYTES_OF_ONE}` },
+  { table: sql`feeds`, order: sql`pk`, weight: ONE },
   { table: sql`versions`, order: sql`created_at, pk`, weight: sql`1 + coalesce(octet_length(bytes), 0) / ${BYTES_OF_ONE}` },
   { table: sql`room_subscription_settings`, order: sql`user_id`, weight: ONE },
   { table: sql`room_readers`, order: sql`user_id`, weight: ONE },
