@@ -21,8 +21,13 @@ export type ClientMessage =
   | { readonly type: 'feed.request'; readonly request: FeedRequest }
   | { readonly type: 'storage.fetch' }
   | { readonly type: 'storage.change'; readonly ops: readonly Op[] }
-  | { readonly type: 'ydoc.fetch'; readonly guid: string; readonly vector: Uint8Array }
-  | { readonly type: 'ydoc.change'; readonly guid: string; readonly update: Uint8Array };
+  /** `encoding`: null when it does not say which of them it speaks. */
+  | { readonly type: 'ydoc.fetch'; readonly guid: string; readonly vector: Uint8Array; readonly encoding: YdocEncoding | null }
+  | { readonly type: 'ydoc.change'; readonly guid: string; readonly update: Uint8Array; readonly encoding: YdocEncoding };
+
+/** In which of them a client of the SDK sends what it changes in Yjs documents, and takes their hashes. It reads both. */
+export const YDOC_ENCODINGS = ['V1', 'V2'] as const;
+export type YdocEncoding = (typeof YDOC_ENCODINGS)[number];
 
 /** Most messages in one frame. An SDK client sends a handful, or one for each Yjs transaction that a program made since its last frame. */
 const MESSAGES_PER_FRAME_MAX = 10_000;
@@ -39,13 +44,15 @@ const Guid = Type.Optional(Type.String({ maxLength: NAME_LENGTHS.guid }));
 
 const FeedFields = Type.Object({ requestId: Type.String({ maxLength: 128 }) });
 
+const IsV2 = Type.Optional(Type.Boolean());
+
 const SHAPES = {
   100: Type.Object({ data: Type.Object({}), targetActor: Type.Optional(Type.Integer()) }), // a record would look at each key
   103: Type.Object({ event: Type.Unknown() }),
   200: Type.Object({}),
   201: Type.Object({ ops: Type.Array(Type.Unknown()) }),
-  300: Type.Object({ vector: Type.String(), guid: Guid }),
-  301: Type.Object({ update: Type.String(), guid: Guid, v2: Type.Optional(Type.Boolean()) }),
+  300: Type.Object({ vector: Type.String(), guid: Guid, v2: IsV2 }),
+  301: Type.Object({ update: Type.String(), guid: Guid, v2: IsV2 }),
   510: FeedFields,
   511: FeedFields,
   512: FeedFields,
@@ -70,7 +77,7 @@ const READERS: { readonly [Key in Code]: (fields: Fields<Key>, flawIn: FlawIn) =
   103: (fields, flawIn) => ({ type: 'broadcast', event: passing(fields.event as Json, flawIn) }),
   200: () => ({ type: 'storage.fetch' }),
   201: (fields, flawIn) => ({ type: 'storage.change', ops: checkOps(fields.ops, (op) => flawIn(op, STORED)) }),
-  300: (fields) => ({ type: 'ydoc.fetch', guid: fields.guid ?? '', vector: bytesOf('vector', fields.vector) }),
+  300: readYdocFetch,
   301: readYdocChange,
   510: feedRequest(510),
   511: feedRequest(511),
@@ -126,6 +133,18 @@ function passing<Part extends Json>(part: Part, flawIn: FlawIn): Part {
   return part;
 }
 
+function readYdocFetch({ guid = '', vector, v2 }: Fields<300>): ClientMessage {
+  return { type: 'ydoc.fetch', guid, vector: bytesOf('vector', vector), encoding: v2 === undefined ? null : encodingOf(v2) };
+}
+
+function readYdocChange({ guid = '', update, v2 = false }: Fields<301>): ClientMessage {
+  return { type: 'ydoc.change', guid, update: bytesOf('update', update), encoding: encodingOf(v2) };
+}
+
+function encodingOf(v2: boolean): YdocEncoding {
+  return v2 ? 'V2' : 'V1';
+}
+
 function feedRequest(code: keyof typeof FEED_REQUESTS) {
   return (fields: Static<typeof FeedFields>, flawIn: FlawIn): ClientMessage => {
     const { requestId } = fields;
@@ -137,13 +156,6 @@ function feedRequest(code: keyof typeof FEED_REQUESTS) {
     };
     return { type: 'feed.request', request };
   };
-}
-
-/** V2 updates are refused: decoding hostile ones cannot be bounded in time (reliability 2.f, yjs#687). */
-function readYdocChange(fields: Fields<301>): ClientMessage {
-  if (fields.v2 === true)
-    throw new AppError('YJS_UPDATE_INVALID', { reason: 'the V2 encoding is not accepted; leave useV2Encoding_experimental off' });
-  return { type: 'ydoc.change', guid: fields.guid ?? '', update: bytesOf('update', fields.update) };
 }
 
 function bytesOf(field: string, text: string): Uint8Array {

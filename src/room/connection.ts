@@ -259,7 +259,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client, FeedA
   hear(data: string | Uint8Array, cameAtMs: number): void {
     if (this.isClosed) return;
     this.#ratedAtMs = cameAtMs;
-    if (this.#isWithinRate(1)) this.#hear(data);
+    if (this.isWithinRate(1)) this.#hear(data);
   }
 
   #hear(data: string | Uint8Array): void {
@@ -285,7 +285,7 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client, FeedA
     this.drained(); // it may have caught up meanwhile
   }
 
-  #isWithinRate(messages: number): boolean {
+  isWithinRate(messages: number): boolean {
     if (this.#bucket.take(this.#ratedAtMs, messages)) return true;
     this.refuse(new AppError('TOO_MANY_MESSAGES', { perSecondMax: this.#deps.limits.messages.perSecond }));
     return false;
@@ -358,9 +358,9 @@ export class Connection implements SocketHandler, Hearer, Speaker, Client, FeedA
   #commandsOf(data: string | Uint8Array): Command[] {
     try {
       if (this.#unanswered?.isFull === true) throw new AppError('ROOM_OVERLOADED');
-      const { commands, requests } = saidIn(data, { kind: this.#kind, from: this.id });
+      const { commands, requests } = saidIn(data, { kind: this.#kind, from: this.id, rate: this });
       const messages = commands.length + requests.length;
-      if (messages > 1 && !this.#isWithinRate(messages - 1)) return []; // the frame itself has been counted
+      if (messages > 1 && !this.isWithinRate(messages - 1)) return []; // the frame itself has been counted
       for (const request of requests) this.#deps.feeds.take(request, this);
       return commands;
     } catch (error) {

@@ -304,7 +304,8 @@ function hears(session: Session, { to, decision }: Waiting): boolean {
   if ('allBut' in to) return to.allBut !== session.id;
   if ('mayRead' in to) return allows(session.permissions, to.mayRead, 'read');
   if ('storageBut' in to) return to.storageBut !== session.id && session.storageAt !== null && session.storageAt < decision;
-  return to.ydocBut !== session.id && session.ydocs.has(to.guid);
+  if ('ydocBut' in to) return to.ydocBut !== session.id && session.ydocs.has(to.guid);
+  return session.ydocEncoding === to.ydocHashedIn && session.ydocs.has(to.guid);
 }
 
 const KINDS: readonly ClientKind[] = ['sdk', 'yjs'];

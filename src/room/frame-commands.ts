@@ -6,10 +6,13 @@ import type { FeedRequest } from '../protocol/feeds.ts';
 import { decodeYjsFrame, type YjsClientFrame } from '../protocol/yjs-frames.ts';
 import type { Command } from './shapes.ts';
 import type { SocketTarget } from './socket-target.ts';
+import { fromV2 } from './ydoc/from-v2.ts';
 
 interface Sender {
   readonly kind: SocketTarget['kind'];
   readonly from: SessionId;
+  /** Refuses it when it may not say so many messages more. */
+  readonly rate: { isWithinRate(messages: number): boolean };
 }
 
 interface Said {
@@ -18,13 +21,20 @@ interface Said {
   readonly requests: FeedRequest[];
 }
 
-/** @throws AppError FRAME_INVALID */
-export function saidIn(data: string | Uint8Array, { kind, from }: Sender): Said {
+/** Nothing when it may not say so much. @throws AppError FRAME_INVALID, YJS_UPDATE_INVALID */
+export function saidIn(data: string | Uint8Array, { kind, from, rate }: Sender): Said {
   if (kind === 'yjs') return { commands: yjsCommands(data, from), requests: [] };
   const said: Said = { commands: [], requests: [] };
   for (const message of sdkMessages(data)) {
-    if (message.type === 'feed.request') said.requests.push(message.request);
-    else said.commands.push(commandOf(message, from));
+    if (message.type === 'feed.request') {
+      said.requests.push(message.request);
+    } else if (message.type === 'ydoc.change' && message.encoding === 'V2') {
+      const { update, messages } = fromV2(message.update);
+      if (messages > 0 && !rate.isWithinRate(messages)) return { commands: [], requests: [] };
+      said.commands.push({ type: 'ydoc.change', from, guid: message.guid, update });
+    } else {
+      said.commands.push(commandOf(message, from));
+    }
   }
   return said;
 }
@@ -59,12 +69,16 @@ function commandOf(message: Exclude<ClientMessage, { type: 'feed.request' }>, fr
     case 'storage.change':
       return { type: 'storage.change', from, ops: message.ops };
     case 'ydoc.fetch':
-      return { type: 'ydoc.fetch', from, guid: message.guid, vector: message.vector };
+      return fetchOf(message, from);
     case 'ydoc.change':
       return { type: 'ydoc.change', from, guid: message.guid, update: message.update };
     default:
       return message satisfies never;
   }
+}
+
+function fetchOf({ guid, vector, encoding }: Extract<ClientMessage, { type: 'ydoc.fetch' }>, from: SessionId): Command {
+  return encoding === null ? { type: 'ydoc.fetch', from, guid, vector } : { type: 'ydoc.fetch', from, guid, vector, encoding };
 }
 
 function yjsCommands(data: string | Uint8Array, from: SessionId): Command[] {

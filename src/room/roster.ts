@@ -28,6 +28,7 @@ export function addSession(room: RoomState, newcomer: Newcomer, effects: Effect[
     joinedAt: room.decision,
     storageAt: null,
     ydocs: new SmallSet(),
+    ydocEncoding: 'V1',
     costlyUpdates: 0,
     asked: null,
     askedAnew: null,

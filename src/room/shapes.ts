@@ -8,6 +8,7 @@ import type { ByteWindow } from '../base/byte-window.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import type { RequestKey, RoomId, SessionId, WorkerAddress } from '../base/ids.ts';
 import type { Json, JsonObject } from '../base/json.ts';
+import type { YdocEncoding } from '../protocol/client-messages.ts';
 import type { Visibility } from '../protocol/comments.ts';
 import type { Permissions, Resource } from '../protocol/permissions.ts';
 import type { CommentMessage, FeedNewsMessage, ServerMessage } from '../protocol/server-messages.ts';
@@ -51,6 +52,8 @@ export interface Session extends Omit<Newcomer, 'info' | 'visit'>, Recipient {
   storageAt: number | null;
   /** The Yjs documents it follows, by guid; '' is the room's root document. */
   readonly ydocs: Set<string>;
+  /** In which of them it takes the hash of a document. */
+  ydocEncoding: YdocEncoding;
   /** How many of its Yjs updates were refused at the price of a new `Y.Doc`. */
   costlyUpdates: number;
   /** What it has asked of documents in this second (`ydoc/late-answers.ts`); null while it has not. */
@@ -178,7 +181,14 @@ export type Command =
       /** Files that the ops name and the room does not have; whoever hands the command on has looked (`file-check.ts`). */
       readonly missingFiles?: readonly string[];
     }
-  | { readonly type: 'ydoc.fetch'; readonly from: SessionId; readonly guid: string; readonly vector: Uint8Array }
+  | {
+      readonly type: 'ydoc.fetch';
+      readonly from: SessionId;
+      readonly guid: string;
+      readonly vector: Uint8Array;
+      /** Absent when the client did not say. */
+      readonly encoding?: YdocEncoding;
+    }
   | ({
       readonly type: 'ydoc.change';
       readonly from: SessionId | null;
@@ -260,7 +270,8 @@ export type Audience =
   | { readonly allBut: SessionId | null }
   | { readonly mayRead: Resource }
   | { readonly storageBut: SessionId | null }
-  | { readonly ydocBut: SessionId | null; readonly guid: string };
+  | { readonly ydocBut: SessionId | null; readonly guid: string }
+  | { readonly ydocHashedIn: YdocEncoding; readonly guid: string };
 
 /**
  * `now` leaves at once; `durable` waits, in order, until every change decided so far is in the journal (design §4, the gate).

@@ -9,6 +9,7 @@ import type { JsonObject } from '../base/json.ts';
 import { putNewest } from '../base/newest.ts';
 import { SmallMap } from '../base/small.ts';
 import type { OutFrame } from '../kernel/transport/send-budget.ts';
+import type { YdocEncoding } from '../protocol/client-messages.ts';
 import { ALL_OTHERS } from '../protocol/server-messages.ts';
 import { awarenessClocks, awarenessClocksIn, soleAwareness } from '../protocol/yjs-frames.ts';
 import { lackedBy } from './kept-presence.ts';
@@ -34,6 +35,8 @@ export class Told {
   #followsStorage = false;
   /** By guid, the state vector that the client asked with: it has had all that came since. */
   readonly #ydocs = new SmallMap<string, Uint8Array>();
+  /** In which it takes their hashes, as far as it has said. */
+  #ydocEncoding: { readonly encoding?: YdocEncoding } = {};
   #awareness: { readonly clientId: number; readonly update: Uint8Array } | null = null;
   /** Of whom its client was told over y-websocket, and at which clock, before it said who it is itself. Null while that was nobody. */
   #heard: SmallMap<number, number> | null = null;
@@ -96,12 +99,13 @@ export class Told {
     if (this.#presence !== null) commands.push({ type: 'presence.patch', from, data: this.#presence, targetActor: ALL_OTHERS });
     if (this.#awareness !== null) commands.push({ type: 'awareness.change', from, update: this.#awareness.update });
     if (this.#followsStorage) commands.push({ type: 'storage.fetch', from });
-    for (const [guid, vector] of this.#ydocs) commands.push({ type: 'ydoc.fetch', from, guid, vector });
+    for (const [guid, vector] of this.#ydocs) commands.push({ type: 'ydoc.fetch', from, guid, vector, ...this.#ydocEncoding });
     return commands;
   }
 
   /** Also of who may not read it, and is told nothing: hence its own bounds. Of a vector that is longer the client gets the whole document once more. */
-  #noteYdoc({ guid, vector }: Extract<Command, { type: 'ydoc.fetch' }>): void {
+  #noteYdoc({ guid, vector, encoding }: Extract<Command, { type: 'ydoc.fetch' }>): void {
+    if (encoding !== undefined) this.#ydocEncoding = { encoding };
     if (!this.#ydocs.has(guid) && this.#ydocs.size >= YDOCS_MAX) return;
     this.#ydocs.set(guid, isNothing(vector) || vector.length > VECTOR_BYTES_MAX ? NOTHING : copied(vector));
   }

@@ -1,5 +1,5 @@
 /**
- * One run of the Yjs convergence fuzz: SDK providers and y-websocket clients, and REST in between, edit one document over links that are cut;
+ * One run of the Yjs convergence fuzz: SDK providers of both encodings and y-websocket clients, and REST in between, edit one document over links that are cut;
  * then all documents, what REST reads, what a newcomer gets and what is written down must be equal. Here nothing is forgiven.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -36,7 +36,7 @@ export async function convergeYjs(server: OwnServer, { seed }: { seed: number })
   const counts = { steps: STEPS_MIN + dice.below(STEPS_MAX - STEPS_MIN), cuts: 0, puts: 0 };
   const enter = (index: number, kind: Kind): Promise<Participant> =>
     join(server, { roomId, kind, dice: new Dice(seed * 64 + index), delayMsMax: dice.pick([1, 20, 100, 300]) });
-  const all = await Promise.all((['sdk', 'plain', 'sdk', 'plain'] as const).map((kind, index) => enter(index, kind)));
+  const all = await Promise.all((['sdk', 'plain', 'sdk-v2', 'plain'] as const).map((kind, index) => enter(index, kind)));
   const background: Promise<void>[] = [];
   try {
     for (let step = 0; step < counts.steps; step += 1) {
@@ -58,7 +58,7 @@ export async function convergeYjs(server: OwnServer, { seed }: { seed: number })
   }
 }
 
-type Kind = 'sdk' | 'plain';
+type Kind = 'sdk' | 'sdk-v2' | 'plain';
 
 interface Participant {
   readonly name: string;
@@ -81,7 +81,8 @@ async function join(server: OwnServer, { roomId, kind, dice, delayMsMax }: Join)
   const name = `${kind}${dice.below(1_000)}`;
   const link = new Link({ dice, delayMsMax });
   const token = await accessTokenFor(server, { userId: name });
-  const joined = kind === 'sdk' ? joinSdk(server, { roomId, link, token }) : joinPlain(server, { roomId, link, token });
+  const way = { roomId, link, token };
+  const joined = kind === 'plain' ? joinPlain(server, way) : joinSdk(server, way, kind);
   const { doc } = joined;
   await until(`${name} has synced`, joined.isAtRest, { timeoutMs: REST_TIMEOUT_MS });
   return {
@@ -100,7 +101,7 @@ interface Way {
   readonly token: string;
 }
 
-function joinSdk(server: OwnServer, { roomId, link, token }: Way): Joined {
+function joinSdk(server: OwnServer, { roomId, link, token }: Way, kind: Exclude<Kind, 'plain'>): Joined {
   const client = createClient({
     baseUrl: server.url,
     throttle: 16,
@@ -108,7 +109,7 @@ function joinSdk(server: OwnServer, { roomId, link, token }: Way): Joined {
     authEndpoint: async () => ({ token }),
   });
   const { room, leave } = client.enterRoom(roomId, { initialPresence: {} } as any);
-  const provider = getYjsProviderForRoom(room as never, {}, true);
+  const provider = getYjsProviderForRoom(room as never, { useV2Encoding_experimental: kind === 'sdk-v2' }, true);
   return {
     doc: provider.getYDoc(),
     isAtRest: () => room.getStatus() === 'connected' && provider.synced && provider.getStatus() === 'synchronized' && link.isIdle,

@@ -103,9 +103,18 @@ test('[FR8] presence and events may have any key but one', () => {
   expect(() => decodeSdkFrame('[{"type":103,"event":[{"__proto__":1}]}]')).toThrow(refusal(/__proto__/));
 });
 
-test('[FR5] V2 Yjs updates are refused by name', () => {
-  expect(() => decode([{ type: 301, update: 'AAA=', v2: true }])).toThrow(refusal(/V2/, 'YJS_UPDATE_INVALID'));
-  expect(decode([{ type: 301, update: 'AAA=', v2: false }])).toMatchObject([{ type: 'ydoc.change', guid: '' }]);
+test('[FR5] messages about Yjs documents say in which encoding; one that only asks need not', () => {
+  const sent = (v2?: unknown) => [
+    { type: 300, vector: 'AA==', v2 },
+    { type: 301, update: 'AAA=', v2 },
+  ];
+  const encodings = (v2?: boolean) => decode(sent(v2)).map((message) => (message as { encoding: unknown }).encoding);
+  expect([encodings(true), encodings(false), encodings()]).toEqual([
+    ['V2', 'V2'],
+    ['V1', 'V1'],
+    [null, 'V1'],
+  ]);
+  for (const message of sent('yes')) expect(() => decode([message])).toThrow(refusal(/v2/));
 });
 
 test('[FR6] brackets and keys inside strings are only text', () => {

@@ -384,6 +384,19 @@ test('[FO11] what no kind of client that is here reads is not kept for the end o
   expect(room.headcount).toEqual({ sdk: 1, yjs: 0, rest: 1 });
 });
 
+test('[YD42] the hash of a document goes to those who take it in that encoding, and follow', () => {
+  const room = aRoom('ann', 'bob', 'cat', newcomer('yan', { kind: 'yjs' }));
+  const vector = Uint8Array.of(0);
+  say(room, { type: 'ydoc.fetch', from: id('ann'), guid: '', vector, encoding: 'V2' });
+  say(room, { type: 'ydoc.fetch', from: id('bob'), guid: '', vector });
+  const { fanout, turn } = fanoutOf(room);
+  for (const ydocHashedIn of ['V1', 'V2'] as const)
+    fanout.send({ ydocHashedIn, guid: '' }, { type: 'ydoc.hash', guid: '', hash: ydocHashedIn }, 99);
+  const got = turn();
+  expect(Object.keys(got)).toEqual(['ann', 'bob']);
+  expect([got.ann, got.bob].map((frames) => JSON.parse(frames![0]!)[0].remoteSnapshotHash)).toEqual(['V2', 'V1']);
+});
+
 test('[FO12] typing that comes alone leaves at once and takes along what waits; in company, and right after something left, with its turn', () => {
   const room = aRoom('ann', 'bob');
   for (const name of ['ann', 'bob']) say(room, { type: 'ydoc.fetch', from: id(name), guid: '', vector: Uint8Array.of(0) });

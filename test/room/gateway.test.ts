@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import * as Y from 'yjs';
 import type { Rate } from '../../src/base/bounded.ts';
 import { AppError } from '../../src/base/errors.ts';
 import { asRoomId, asSessionId } from '../../src/base/ids.ts';
@@ -228,6 +229,20 @@ test('[GW2] the rate counts messages, however they are packed in frames, and pin
   expect(pinging.sent.filter((frame) => frame === 'pong')).toHaveLength(20);
   pinging.handler.message('ping');
   expect(pinging.closes).toEqual([1008]);
+});
+
+test('[YD41] a Yjs update that is far longer in V1 than it came counts as several messages', async () => {
+  const { enter, told } = aGateway();
+  const ydoc = new Y.Doc();
+  ydoc.clientID = 2 ** 31;
+  ydoc.getArray('list').push(Array.from({ length: 12_000 }, () => new Y.Map()));
+  const update = Buffer.from(Y.encodeStateAsUpdateV2(ydoc)).toString('base64');
+  const { handler, closes } = await enter();
+  const frame = JSON.stringify({ type: 301, update, v2: true });
+  handler.message(frame);
+  expect([told.map(({ type }) => type), closes]).toEqual([['ydoc.change'], []]);
+  handler.message(frame);
+  expect(closes).toEqual([1008]);
 });
 
 test('[GW3] who pings and never reads is closed as a slow reader', async () => {

@@ -24,6 +24,18 @@ test('[RJ1] a session that joins anew says who it is and asks for what it follow
   ]);
 });
 
+test('[YD42] in which encoding it takes hashes is told again with each document', () => {
+  const told = new Told();
+  const fetch = { type: 'ydoc.fetch', from: old, vector: new Uint8Array([0]) } as const;
+  told.note({ ...fetch, guid: '', encoding: 'V2' });
+  told.note({ ...fetch, guid: 'sub' });
+  const again = { ...fetch, from: now, encoding: 'V2' };
+  expect(told.again(now)).toEqual([
+    { ...again, guid: '' },
+    { ...again, guid: 'sub' },
+  ]);
+});
+
 test('[RJ1] a copy of its presence for one newcomer is older than what was said before it', () => {
   const told = new Told();
   told.note({ type: 'presence.patch', from: old, data: { selected: 'new' }, targetActor: null });

@@ -6,6 +6,8 @@ import * as Y from 'yjs';
 import { concat } from '../../base/binary.ts';
 import type { SessionId } from '../../base/ids.ts';
 import { sha256Base64 } from '../../base/sha256.ts';
+import type { YdocEncoding } from '../../protocol/client-messages.ts';
+import { encodeDeletesV2 } from './deleted.ts';
 import { joinUpdates, joinWithGaps, type Part } from './join.ts';
 import { YDOC_LIMITS, type YdocLimits } from './limits.ts';
 import { compactYdoc, encodeAfter, materialise } from './live.ts';
@@ -68,9 +70,13 @@ function sharedFor(doc: Ydoc, clocks: Vector): Uint8Array | null {
 }
 
 /** Base64 of the SHA-256 of the document's Yjs snapshot, by which SDK clients tell that they are in step (protocol 9.1). */
-export function snapshotHash(doc: Ydoc): string {
+export function snapshotHash(doc: Ydoc, encoding: YdocEncoding = 'V1'): string {
   const answers = answersOf(doc);
-  answers.hash ??= computeHash(doc);
+  if (encoding === 'V2') {
+    answers.hashInV2 ??= computeHash(doc, encoding);
+    return answers.hashInV2;
+  }
+  answers.hash ??= computeHash(doc, encoding);
   return answers.hash;
 }
 
@@ -78,11 +84,15 @@ function settledScan(doc: Ydoc): WholeScan | null {
   return doc.live === null && doc.tail.ends.length === 0 && doc.pendingBytes === 0 ? scanBase(doc) : null;
 }
 
-function computeHash(doc: Ydoc): string {
+function computeHash(doc: Ydoc, encoding: YdocEncoding): string {
   const settled = settledScan(doc);
+  if (settled === null) {
+    const snapshot = Y.snapshot(materialise(doc));
+    return sha256Base64(encoding === 'V1' ? Y.encodeSnapshot(snapshot) : Y.encodeSnapshotV2(snapshot));
+  }
   // A base is written by Yjs with its canonical delete set: that and the state vector are the snapshot.
-  if (settled !== null) return sha256Base64(concat([doc.base.subarray(settled.deletesAt), stateVector(doc)]));
-  return sha256Base64(Y.encodeSnapshot(Y.snapshot(materialise(doc))));
+  const deletes = encoding === 'V1' ? doc.base.subarray(settled.deletesAt) : encodeDeletesV2(settled.deletes);
+  return sha256Base64(concat([deletes, stateVector(doc)]));
 }
 
 /** What lies after `vector`, joined from the bytes at hand; null when that takes a `Y.Doc`. */

@@ -82,6 +82,14 @@ export class ByteReader {
     this.at += count;
   }
 
+  /** Length-prefixed bytes, to be read by themselves. */
+  part(): ByteReader {
+    const length = this.varUint();
+    const from = this.at;
+    this.skip(length);
+    return new ByteReader(this.bytes.subarray(from, this.at));
+  }
+
   float(bytes: 4 | 8): number {
     const from = this.at;
     this.skip(bytes);

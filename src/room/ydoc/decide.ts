@@ -8,6 +8,7 @@ import { isWithin } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import type { SessionId } from '../../base/ids.ts';
 import { SmallMap, SmallSet } from '../../base/small.ts';
+import { YDOC_ENCODINGS, type YdocEncoding } from '../../protocol/client-messages.ts';
 import { allows } from '../../protocol/permissions.ts';
 import { noteChange } from '../history.ts';
 import { sessionOf } from '../roster.ts';
@@ -33,8 +34,13 @@ import {
 type Of<Type extends Command['type']> = Extract<Command, { type: Type }>;
 
 /** Who may not read documents is not told, and stays for the rest of the room; it asks again by itself once it may (`told.ts`). */
-export function decideYdocFetch(room: RoomState, { from, guid, vector }: Of<'ydoc.fetch'>, ctx: DecideContext): Effect[] {
+export function decideYdocFetch(
+  room: RoomState,
+  { from, guid, vector, encoding }: Of<'ydoc.fetch'>,
+  ctx: DecideContext,
+): Effect[] {
   const session = sessionOf(room, from);
+  if (encoding !== undefined) session.ydocEncoding = encoding;
   if (!allows(session.permissions, 'storage', 'read')) return [];
   checkYdocCount(session.ydocs, guid, ctx);
   const doc = room.ydocs.get(guid) ?? emptyYdoc();
@@ -70,7 +76,7 @@ function answer(session: Session, doc: Ydoc, { guid, vector }: Pick<LateQuestion
   const update = missingForSession(doc, vector, session.id);
   session.ydocs.add(guid);
   // A y-websocket frame has no room for a hash: do not compute one for it.
-  const hash = session.kind === 'sdk' ? snapshotHash(doc) : '';
+  const hash = session.kind === 'sdk' ? snapshotHash(doc, session.ydocEncoding) : '';
   const message = { type: 'ydoc.state', guid, update, vector: stateVector(doc), hash } as const;
   return { type: 'send', to: { only: session.id }, when: 'durable', message };
 }
@@ -193,15 +199,16 @@ export function decideYdocSettle(room: RoomState): Effect[] {
   for (const guid of [...room.unsettled]) {
     room.unsettled.delete(guid);
     const doc = room.ydocs.get(guid);
-    if (doc === undefined || !hasSdkFollower(room, guid)) continue;
-    effects.push(unlessUnreadable({ guid, askedBy: null }, () => hashOf(guid, doc)));
+    if (doc === undefined) continue;
+    for (const encoding of YDOC_ENCODINGS.filter((spoken) => hasSdkFollower(room, guid, spoken)))
+      effects.push(unlessUnreadable({ guid, askedBy: null }, () => hashOf(guid, doc, encoding)));
   }
   return effects;
 }
 
-function hashOf(guid: string, doc: Ydoc): Effect {
-  const message = { type: 'ydoc.hash', guid, hash: snapshotHash(doc) } as const;
-  return { type: 'send', to: { ydocBut: null, guid }, when: 'durable', message };
+function hashOf(guid: string, doc: Ydoc, encoding: YdocEncoding): Effect {
+  const message = { type: 'ydoc.hash', guid, hash: snapshotHash(doc, encoding) } as const;
+  return { type: 'send', to: { ydocHashedIn: encoding, guid }, when: 'durable', message };
 }
 
 /** The vector of a client that has nothing. */
@@ -225,9 +232,13 @@ function refuse(session: Session, guid: string, reason: string): Effect[] {
   return [{ type: 'send', to: { only: session.id }, when: 'now', message: { type: 'ydoc.denied', guid, reason } }];
 }
 
-function hasSdkFollower(room: RoomState, guid: string): boolean {
+/** @param encoding that the client speaks; null for either */
+function hasSdkFollower(room: RoomState, guid: string, encoding: YdocEncoding | null = null): boolean {
   if (room.headcount.sdk === 0) return false;
-  for (const session of room.sessions.values()) if (session.kind === 'sdk' && session.ydocs.has(guid)) return true;
+  for (const session of room.sessions.values()) {
+    if (session.kind !== 'sdk' || !session.ydocs.has(guid)) continue;
+    if (encoding === null || session.ydocEncoding === encoding) return true;
+  }
   return false;
 }
 

@@ -8,6 +8,15 @@
 export const YDOC_LIMITS = {
   /** One update. Sockets have a tighter bound of their own; this one is for REST (supplement 1.4). */
   updateBytesMax: 20 * 1024 * 1024,
+  /**
+   * An update in the V2 encoding, once it is in V1: about what a frame of a client of V1 holds. Columns of V2 are runs, a few bytes of which may stand for any number
+   * of structs: it is no longer, either, than so many times its bytes and a constant. People's lists of empty types take nothing in V2, some 10 bytes each in V1.
+   */
+  fromV2BytesMax: 8 * 1024 * 1024,
+  fromV2BytesPerByte: 16,
+  fromV2BytesMore: 1024 * 1024,
+  /** By so many it is longer than what was sent for each message that it counts as beside its own. */
+  fromV2BytesPerMessage: 8 * 1024,
   /** Merged bytes and the updates since. More would not fit a worker that holds many rooms. */
   documentBytesMax: 50 * 1024 * 1024,
   /**

@@ -12,7 +12,7 @@ export const CONTENT = { deleted: 1, json: 2, binary: 3, string: 4, embed: 5, fo
 
 /** Types of Yjs, by number: array, map, text, element, fragment, hook, xml text. Elements and hooks carry a name. */
 const TYPE_REF_MAX = 6;
-const NAMED_TYPE_REFS: readonly number[] = [3, 5];
+export const NAMED_TYPE_REFS: readonly number[] = [3, 5];
 
 /** Options of a subdocument that would overwrite what Yjs relies on: a guid that is no string cannot be encoded again. */
 const RESERVED_OPTIONS: readonly string[] = ['guid', 'gcFilter'];
@@ -116,7 +116,7 @@ function scanDocument(reader: ByteReader, nestingMax: number): void {
 }
 
 /** One JSON-like value in lib0's encoding. Recursion ends at `levels`. */
-function scanAny(reader: ByteReader, levels: number): void {
+export function scanAny(reader: ByteReader, levels: number): void {
   if (levels < 0) throw invalidUpdate('a value in it is nested too deeply');
   const tag = reader.byte();
   switch (tag) {

@@ -53,6 +53,7 @@ export interface Answers {
   deletions: Uint8Array | null;
   vector: Uint8Array | null;
   hash: string | null;
+  hashInV2: string | null;
   /** By session, how many answers it got that serve nobody else. */
   readonly partly: Map<SessionId, number>;
 }
@@ -79,7 +80,7 @@ const TAIL_BYTES_MIN = 256;
 const NO_BYTES = new Uint8Array(0);
 
 export function answersOf(doc: Ydoc): Answers {
-  doc.answers ??= { whole: null, deletions: null, vector: null, hash: null, partly: new SmallMap() };
+  doc.answers ??= { whole: null, deletions: null, vector: null, hash: null, hashInV2: null, partly: new SmallMap() };
   return doc.answers;
 }
 

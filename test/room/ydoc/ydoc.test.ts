@@ -259,6 +259,26 @@ describe('the snapshot hash', () => {
     expect(loaded.live).toBeNull();
   });
 
+  test('[YD42] in V2 is that of every client that takes it so, from bytes and from the Y.Doc alike', () => {
+    const { ydoc, sent } = aClient(7);
+    const other = aClient(9);
+    for (const { ydoc: at } of [{ ydoc }, other]) {
+      at.getText('text').insert(0, 'hello, hello');
+      for (const from of [7, 4, 0]) at.getText('text').delete(from, 2);
+    }
+    const doc = emptyYdoc();
+    acceptAll(doc, [...sent, ...other.sent]);
+    Y.applyUpdate(ydoc, encodeYdoc(doc));
+    const hash = sha256Base64(Y.encodeSnapshotV2(Y.snapshot(ydoc)));
+    expect([snapshotHash(doc, 'V2'), snapshotHash(doc)]).toEqual([hash, hashOf(ydoc)]);
+    const loaded = decodeYdoc(encodeYdoc(doc));
+    expect([snapshotHash(loaded, 'V2'), loaded.live]).toEqual([hash, null]);
+    expect(hash).not.toBe(hashOf(ydoc));
+    acceptAll(doc, typing(11, 'x'));
+    expect(snapshotHash(doc, 'V2')).not.toBe(hash);
+    expect(snapshotHash(emptyYdoc(), 'V2')).toBe(EMPTY_HASH);
+  });
+
   test('[YD16] formats that became redundant are left to the clients: the server deletes nothing by itself', () => {
     const one = aClient(1);
     one.ydoc.getMap('map').set('text', new Y.Text('both make this bold'));

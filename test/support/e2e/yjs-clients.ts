@@ -15,10 +15,16 @@ export interface SdkEditor extends Visitor {
   readonly provider: LiveblocksYjsProvider;
 }
 
+interface Spoken {
+  /** In which it sends its updates and takes hashes; V1 when absent. */
+  readonly encoding?: 'V1' | 'V2';
+}
+
 /** An SDK client with its Yjs provider, after the first sync. */
-export async function sdkEditor(server: TestServer, visit: Visit): Promise<SdkEditor> {
+export async function sdkEditor(server: TestServer, { encoding = 'V1', ...visit }: Visit & Spoken): Promise<SdkEditor> {
   const visitor = await enter(server, visit);
-  const provider = getYjsProviderForRoom(visitor.room as never, { autoloadSubdocs: true }, true);
+  const options = { autoloadSubdocs: true, useV2Encoding_experimental: encoding === 'V2' };
+  const provider = getYjsProviderForRoom(visitor.room as never, options, true);
   onTestFinished(() => provider.destroy());
   await until('the SDK provider has synced', () => provider.synced);
   return { ...visitor, doc: provider.getYDoc(), provider };
