@@ -20,5 +20,5 @@ test('[AE22] a JSON Patch does what RFC 6902 says', async () => {
 });
 
 test('[AE23] lists that are read page by page show once what stays', async () => {
-  expect(await fuzz.run('pages', { seed: 1, count: 1 }), repeat('pages', 1, 1)).toEqual([]);
+  expect(await fuzz.run('pages', { seed: 2, count: 1 }), repeat('pages', 2, 1)).toEqual([]);
 });
