@@ -40,9 +40,9 @@ function refusalIn(text: string): { readonly error: string; readonly message: st
   }
 }
 
-/** What says nothing that is kept under its name, or nothing that a back end may read. */
+/** What says nothing that is kept under its name, or nothing that a back end may read; older news of a feed are passed by. */
 const UNREAD =
-  /broadcast|disconnect|read$|find$|presigned|send-message|-mutation|json-patch|test$|complete$|recover|-headers$|members$|unsubscribe|mark-as|remove-|trigger|text-m/;
+  /^PATCH .*feeds|broadcast|disconnect|read$|find$|presigned|send-message|-mutation|json-patch|test$|complete$|recover|-headers$|members$|unsubscribe|mark-as|remove-|trigger|text-m/;
 const UNREAD_KEYS: ReadonlySet<string> = new Set(['publicApiKey', 'memberIds', 'comment', 'updatedAt', 'removedAt', 'url']);
 /** Other names under which a thing is shown; short ones are claims of tokens. */
 const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
