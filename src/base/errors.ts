@@ -12,7 +12,7 @@ export class AppError extends Error {
   readonly facts: Facts;
 
   constructor(code: ErrorCode, facts: Facts = {}) {
-    super(ERRORS[code].message(facts));
+    super(shortened(ERRORS[code].message(facts)));
     this.name = 'AppError';
     this.code = code;
     this.facts = facts;
@@ -29,6 +29,15 @@ export class AppError extends Error {
   get retry(): boolean {
     return ERRORS[this.code].retry;
   }
+}
+
+/** Of a longer message, which quotes what a client sent, the middle is left out: what was refused stands at its beginning, why at its end. */
+const MESSAGE_LENGTH_MAX = 1_000;
+
+function shortened(message: string): string {
+  if (message.length <= MESSAGE_LENGTH_MAX) return message;
+  const kept = (MESSAGE_LENGTH_MAX - 1) / 2;
+  return `${message.slice(0, Math.ceil(kept))}…${message.slice(-Math.floor(kept))}`;
 }
 
 /** The body of every error answer (contract, "Error body"); `docs` is always present and may be empty. */

@@ -32,13 +32,22 @@ export function checkName(value: unknown, key: string, lengthMax: number): strin
 }
 
 /**
+ * A name that stands in paths: clients take `.` and `..` in a URL for folders, encoded or not, and ask for something else.
+ * @throws AppError UNPROCESSABLE_ENTITY naming `key`.
+ */
+export function checkNameInPath(value: unknown, key: string, lengthMax: number): string {
+  const name = checkName(value, key, lengthMax);
+  if (name === '.' || name === '..') throw valueAtKey(key, 'must not be a path that URLs take for a folder');
+  return name;
+}
+
+/**
  * A room id. An asterisk is refused because it would read as a pattern in a token's permissions.
  * @throws AppError UNPROCESSABLE_ENTITY naming `key` (supplement 7, rows 20 and 21).
  */
 export function checkRoomId(value: unknown, key: string): RoomId {
-  const name = checkName(value, key, NAME_LENGTHS.roomId);
+  const name = checkNameInPath(value, key, NAME_LENGTHS.roomId);
   if (name.includes('*')) throw valueAtKey(key, 'may not hold an asterisk');
-  if (name === '.' || name === '..') throw valueAtKey(key, 'must not be a path that URLs take for a folder');
   if (CONTROL.test(name)) throw valueAtKey(key, 'may not hold control characters');
   return asRoomId(name);
 }

@@ -27,7 +27,7 @@ export function cursorAfter({ atMs, pk }: Position, list: string): string {
 /** @throws AppError UNPROCESSABLE_ENTITY naming `key` (supplement 7, row 16). */
 export function positionAt(cursor: string, { list, key }: { readonly list: string; readonly key: string }): Position {
   const [, of, at, pk] = CURSOR.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
-  if (of !== list) throw valueAtKey(key, 'is not a cursor of this list');
+  if (of !== list || Number(at) > TIME_MS_MAX) throw valueAtKey(key, 'is not a cursor of this list');
   return { atMs: Number(at), pk: Number(pk) };
 }
 
@@ -41,9 +41,9 @@ export function pageFrom<Row>(
   return { page, nextCursor: last === undefined ? null : cursorAfter(positionOf(last), list) };
 }
 
-/** Times up to the year 5138: what has more digits is none that the database reads. */
-const CURSOR = /^\["([\w-]{1,64})",(\d{1,14}),(\d{1,15})\]$/;
-const TIME_MS_MAX = 99_999_999_999_999;
+const CURSOR = /^\["([\w-]{1,64})",(\d{1,15}),(\d{1,15})\]$/;
+/** The last time that four digits of a year write, which the database reads; no row has a later one, also where a back end gives the time. */
+const TIME_MS_MAX = Date.UTC(10_000, 0, 1) - 1;
 
 /**
  * What has changed is shown again for so long: the clocks of workers and of the database may differ, and a commit takes its time between the

@@ -13,7 +13,7 @@ import { openPostgres, type PostgresSql } from '../../src/adapters/postgres-sql.
 import { startApp } from '../../src/app.ts';
 import { systemClock, systemRandom } from '../../src/base/clock.ts';
 import { asRoomId } from '../../src/base/ids.ts';
-import { silentLog } from '../../src/base/observe.ts';
+import { type Log, silentLog } from '../../src/base/observe.ts';
 import { readSettings } from '../../src/config.ts';
 import { findRoomForEntry } from '../../src/features/rooms/queries.ts';
 import { SqlJournal } from '../../src/kernel/persistence/sql-journal.ts';
@@ -30,7 +30,7 @@ export interface OwnServer extends TestServer {
   stop(): Promise<void>;
 }
 
-export async function startOwnServer(settings: Readonly<Record<string, string>> = {}): Promise<OwnServer> {
+export async function startOwnServer(settings: Readonly<Record<string, string>> = {}, log: Log = silentLog): Promise<OwnServer> {
   const folder = await mkdtemp(join(tmpdir(), 'atrium-fuzz-'));
   await chmod(folder, 0o711); // Postgres may run as another user
   const fail = (reason: string): never => {
@@ -57,7 +57,7 @@ export async function startOwnServer(settings: Readonly<Record<string, string>> 
       MESSAGES_PER_SECOND_MAX: '100000',
       ...settings,
     }),
-    { log: silentLog, onFatal: fail },
+    { log, onFatal: fail },
   );
   const db = openPostgres({ url: postgres.url, poolMax: 2, log: silentLog });
   return {

@@ -167,11 +167,10 @@ function responseOf(reply: ReplySpec): Operation['responses'] {
 }
 
 /** Those that follow from the route's own data, those it names, and `default` for what may befall any request. */
-function refusalsOf({ needs, params, query, body, once, refuses = [] }: BoundRoute): Operation['responses'] {
-  const codes: ErrorCode[] = [...CODES_OF_NEED[kindOf(needs)]];
+function refusalsOf({ needs, body, once, refuses = [] }: BoundRoute): Operation['responses'] {
+  const codes: ErrorCode[] = [...CODES_OF_NEED[kindOf(needs)], 'UNPROCESSABLE_ENTITY']; // a query may be no percent-encoding
   if (body !== undefined) codes.push('PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE');
-  if (params !== undefined || query !== undefined || body !== undefined) codes.push('UNPROCESSABLE_ENTITY');
-  if (once !== undefined) codes.push('UNPROCESSABLE_ENTITY', 'IDEMPOTENCY_KEY_REUSED');
+  if (once !== undefined) codes.push('IDEMPOTENCY_KEY_REUSED');
   if (once === 'transaction' || once === 'reservation') codes.push('IDEMPOTENCY_KEY_IN_USE');
   const byStatus: Record<string, ErrorCode[]> = {};
   for (const code of new Set([...codes, ...refuses])) {

@@ -78,6 +78,11 @@ describe('the OpenAPI document', () => {
     ]);
   });
 
+  test('[AE27] says of each operation that it may be a 422, for any may be asked with a query that is none', () => {
+    const only = documentOf([{ ...facts, needs: 'none', method: 'GET', path: '/v2/x' }]);
+    expect(only.paths['/v2/x']!.get!.responses[422]!.description).toBe('UNPROCESSABLE_ENTITY');
+  });
+
   test.each<[need: Need, security: object[]]>([
     ['none', []],
     ['secret', [{ secretKey: [] }]],

@@ -1,7 +1,7 @@
 /** What a group may be. Pure: it knows neither tables nor routes. */
 import { AppError, valueAtKey } from '../../../base/errors.ts';
 import { isStorableText } from '../../../base/text.ts';
-import { checkName, DEFAULT_ORGANIZATION, NAME_LENGTHS } from '../../../protocol/names.ts';
+import { checkName, checkNameInPath, DEFAULT_ORGANIZATION, NAME_LENGTHS } from '../../../protocol/names.ts';
 import type { Group, GroupCreation } from './shapes.ts';
 
 /** Ours. A comment that mentions a group is written to the inbox of each member. */
@@ -15,7 +15,7 @@ export interface NewGroup {
 
 /** @throws AppError UNPROCESSABLE_ENTITY naming the key. */
 export function newGroupOf({ id, groupId = id, memberIds = [], organizationId = DEFAULT_ORGANIZATION }: GroupCreation): NewGroup {
-  checkName(id, 'id', NAME_LENGTHS.groupId);
+  checkNameInPath(id, 'id', NAME_LENGTHS.groupId);
   if (groupId !== id) throw valueAtKey('groupId', 'is the older name of id; give one of the two');
   checkName(organizationId, 'organizationId', NAME_LENGTHS.organizationId);
   return { id, organizationId, memberIds: checkMembers(memberIds) };

@@ -15,6 +15,11 @@ test('[GR1] a group has an id, an organisation and members, each once', () => {
   expect(() => checkMembers(['a', 'u'.repeat(129)])).toThrow("'memberIds.1'");
 });
 
+test('[AE25] no group is called as a folder of URLs is: clients that make paths of ids would never reach it', () => {
+  for (const id of ['.', '..']) expect(() => newGroupOf({ id })).toThrow("'id' must not be a path that URLs take for a folder");
+  expect(newGroupOf({ id: '...' }).id).toBe('...');
+});
+
 test('[GR2] a group has at most 1,000 members', () => {
   expect(() => checkSize(1_000)).not.toThrow();
   expect(() => checkSize(1_001)).toThrow("'memberIds' would give the group 1001 members");
