@@ -91,7 +91,7 @@ describe('the SDK socket', () => {
     ['a state vector that is not base64', message(CODE.ydoc, '"vector":"*not base64*"')],
     ['a state vector of chance bytes', message(CODE.ydoc, '"vector":"//////////8="')],
     ['a Yjs update that is not base64', message(CODE.ydocUpdate, '"update":"*"')],
-    ['a Yjs update in the V2 encoding', message(CODE.ydocUpdate, '"update":"AAAAAAAAAQAAAAAAAA==","v2":true')],
+    ['a Yjs update in V1 that is said to be in V2', message(CODE.ydocUpdate, '"update":"AAA=","v2":true')],
     ['a guid of 1,000 characters', message(CODE.ydoc, `"vector":"AA==","guid":"${'g'.repeat(1_000)}"`)],
   ])('[E2E-B1] %s closes with 4000 and a reason', async (_, frame) => {
     const client = await enterRaw(server, { roomId, token });
