@@ -18,25 +18,28 @@ interface Sender {
 interface Said {
   readonly commands: Command[];
   /** What the room is not asked. */
-  readonly requests: FeedRequest[];
+  readonly requests: readonly FeedRequest[];
 }
+
+const NONE: readonly FeedRequest[] = [];
 
 /** Nothing when it may not say so much. @throws AppError FRAME_INVALID, YJS_UPDATE_INVALID */
 export function saidIn(data: string | Uint8Array, { kind, from, rate }: Sender): Said {
-  if (kind === 'yjs') return { commands: yjsCommands(data, from), requests: [] };
-  const said: Said = { commands: [], requests: [] };
+  if (kind === 'yjs') return { commands: yjsCommands(data, from), requests: NONE };
+  const commands: Command[] = [];
+  const requests: FeedRequest[] = [];
   for (const message of sdkMessages(data)) {
     if (message.type === 'feed.request') {
-      said.requests.push(message.request);
+      requests.push(message.request);
     } else if (message.type === 'ydoc.change' && message.encoding === 'V2') {
       const { update, messages } = fromV2(message.update);
-      if (messages > 0 && !rate.isWithinRate(messages)) return { commands: [], requests: [] };
-      said.commands.push({ type: 'ydoc.change', from, guid: message.guid, update });
+      if (messages > 0 && !rate.isWithinRate(messages)) return { commands: [], requests: NONE };
+      commands.push({ type: 'ydoc.change', from, guid: message.guid, update });
     } else {
-      said.commands.push(commandOf(message, from));
+      commands.push(commandOf(message, from));
     }
   }
-  return said;
+  return { commands, requests };
 }
 
 /** A frame of the events among these, which another session may say; null when there are none. */
