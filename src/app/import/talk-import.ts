@@ -1,4 +1,4 @@
-/** Brings what people said in a room: threads with their comments, and feeds. What is at the target already stays as it is. */
+/** Brings what people said in a room: threads with their comments, and feeds. What was changed at the source since it was brought is brought again. */
 import { type RestClient, RestFailure } from './rest-client.ts';
 import { type FeedOfRoom, pathOf, type Source } from './source.ts';
 

@@ -245,11 +245,7 @@ function conditionsOf(row: Query, { since, after }: { since: Since | null; after
     conditions.push(sql`(${row}.created_at, ${row}.pk) < (${isoFromMs(after.atMs)}::timestamptz, ${after.pk}::bigint)`);
   if (since === null) return conditions;
   const at = sql`${isoFromMs(since.atMs)}::timestamptz`;
-  conditions.push(
-    since.which === 'made later'
-      ? sql`${row}.created_at > ${at}`
-      : sql`(${row}.created_at >= ${at} or ${row}.updated_at >= ${at})`,
-  );
+  conditions.push(since.which === 'made later' ? sql`${row}.created_at > ${at}` : sql`${row}.updated_at >= ${at}`); // which is never before it was made
   return conditions;
 }
 

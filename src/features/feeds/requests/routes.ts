@@ -2,7 +2,6 @@
  * What SDK clients ask of feeds over their sockets (messages 510 to 517), as data: what a request needs, what it says, and the function that answers. A
  * change is answered by the news of it, which the SDK takes for the answer.
  */
-
 import type { Static, TSchema } from 'typebox';
 import { AppError } from '../../../base/errors.ts';
 import type { RoomId } from '../../../base/ids.ts';
